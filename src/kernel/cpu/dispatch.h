@@ -28,4 +28,21 @@ typedef enum weir_cpu_tier {
 /* The highest tier that this processor and its operating system can run. Any thread. */
 weir_cpu_tier weir_cpu_tier_best(void);
 
+/* The tables of one tier; what is in them is each family's own business. */
+typedef struct weir_cpu_kernels {
+    const char *name; /* "v2", "v3", "v4" or "base" */
+    weir_cpu_tier tier;
+    const struct weir_matmul_kernels *matmul;
+    const struct weir_convolution_kernels *convolution;
+    const struct weir_pooling_kernels *pooling;
+    const struct weir_batch_norm_kernels *batch_norm;
+    const struct weir_bias_kernels *bias;
+} weir_cpu_kernels;
+
+/* The kernels of weir_cpu_tier_best. Any thread. */
+const weir_cpu_kernels *weir_cpu_kernels_best(void);
+
+/* The kernels of the tier of that name; NULL if this build has none or this processor cannot run it. Any thread. */
+const weir_cpu_kernels *weir_cpu_kernels_named(const char *name);
+
 #endif

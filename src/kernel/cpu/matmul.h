@@ -1,0 +1,64 @@
+/*
+ * Matrix product: C[m, n] = op(A)[m, k] op(B)[k, n], any transposes and row strides, batches of them, with bias and Relu
+ * on the way out.
+ *
+ * Used in three steps: prepare when an op is bound (looks at sizes, chooses loops, allocates nothing, well under a
+ * microsecond), ask for scratch memory, run as often as wanted. float is fast; the other types are right, not fast.
+ */
+#ifndef KERNEL_CPU_MATMUL_H
+#define KERNEL_CPU_MATMUL_H
+
+#include <weir/types.h>
+
+#include "kernel/cpu/dispatch.h"
+#include "kernel/kernel.h"
+
+/* What to compute. Zero values are defaults. */
+typedef struct weir_matmul_options {
+    /* Of A, B, bias and C: float, double, int32, int64, complex64, complex128; half and bfloat16 with sums in float. */
+    weir_dtype type;
+    int64_t m, n, k;  /* any may be 0; k = 0 gives zeros (plus bias) */
+    bool transpose_a; /* A is stored [k, m] instead of [m, k] */
+    bool transpose_b; /* B is stored [n, k] instead of [k, n] */
+    bool conjugate_a; /* complex types: the conjugate of A; with transpose_a its adjoint */
+    bool conjugate_b;
+    bool accumulate;      /* C += instead of C = */
+    bool bias;            /* a vector bias[n] is added to each row */
+    bool relu;            /* negative results become 0, after bias; NaN and -0 stay (real types) */
+    int64_t a_row_stride; /* elements from a stored row to the next; 0: dense */
+    int64_t b_row_stride;
+    int64_t c_row_stride;
+    int64_t batch;          /* products; 0 means 1 (do not call run for an empty batch) */
+    int64_t a_batch_stride; /* elements from one product's A to the next; 0 repeats the same matrix */
+    int64_t b_batch_stride;
+    int64_t c_batch_stride;
+} weir_matmul_options;
+
+/* A prepared product: plain data, may be copied; holds no pointer but to constant tables. */
+typedef struct weir_matmul_plan {
+    weir_matmul_options options; /* strides filled in */
+    const weir_cpu_kernels *kernels;
+    int route;             /* which loops; see matmul.c */
+    int64_t block_rows;    /* rows of C in a block */
+    int64_t block_columns; /* columns of C in a block */
+    int64_t block_depth;   /* part of k in a block, when k is split; else k */
+    int64_t row_blocks, column_blocks, depth_blocks;
+    int64_t lane_bytes;   /* scratch of one lane */
+    int64_t shared_bytes; /* scratch common to all lanes */
+} weir_matmul_plan;
+
+/* True for the types listed at weir_matmul_options. Any thread. */
+bool weir_matmul_supports(weir_dtype type);
+
+/* Chooses loops and blocks. Sizes must not be negative, strides at least the stored row's length. Any thread. */
+void weir_matmul_prepare(const weir_cpu_kernels *kernels, const weir_matmul_options *options, weir_matmul_plan *plan);
+
+/* Bytes of scratch memory that run needs with a team of up to lanes; may be 0. */
+size_t weir_matmul_scratch(const weir_matmul_plan *plan, int lanes);
+
+/* Computes. bias is read only if asked for; scratch: as many bytes as weir_matmul_scratch says, at a multiple of 64, not
+ * shared with a run at the same time. C must not overlap anything else. Any thread; never allocates. */
+void weir_matmul_run(const weir_matmul_plan *plan, weir_team *team, const void *a, const void *b, const void *bias,
+                     void *c, void *scratch);
+
+#endif
