@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Every public header compiles alone, as C11 and as C++17, without a warning.
 cd "$WEIR_SOURCE_DIR" || exit 1
+[ -z "${WEIR_SANITIZE:-}" ] || { echo "1..0 # SKIP nothing of it runs"; exit 0; }
 
 cases=0 failed=0
 check() {
@@ -19,7 +20,7 @@ check() {
 for header in include/weir/*.h; do
     name=${header#include/}
     source=$TMPDIR/use
-    printf '#include <%s>\n#include <%s>\n' "$name" "$name" | tee "$source.c" > "$source.cc"
+    printf '#include <%s>\n#include <%s>\nextern int used;\n' "$name" "$name" | tee "$source.c" > "$source.cc"
     for compiler in gcc clang; do
         command -v $compiler > /dev/null || continue
         check "$name as C11 with $compiler" $compiler -std=c11 -pedantic -Wall -Wextra -Werror -fsyntax-only -Iinclude "$source.c"
