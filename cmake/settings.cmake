@@ -4,6 +4,8 @@ option(WEIR_COUNTERS "Count allocations, look-ups and string work inside the lib
 option(WEIR_ONEDNN "Use oneDNN for products and convolutions where it is installed" ON)
 option(WEIR_WERROR "Treat compiler warnings as errors" ON)
 option(WEIR_TESTS "Build the tests (target all_tests) where cmocka is installed" ON)
+set(WEIR_ROOMS "base,tensor,format,graph,device,kernel,exec,op,plan,run,train" CACHE STRING
+    "The rooms of src/ that make the library; fewer of them for work on the lower ones alone")
 set(WEIR_SANITIZE "" CACHE STRING "Build under sanitizers: address (with undefined) or thread")
 set_property(CACHE WEIR_SANITIZE PROPERTY STRINGS "" address thread)
 
