@@ -69,6 +69,15 @@ weir_status weir_fail(weir_code code, const char *format, ...)
     return fail_with_text(code, text);
 }
 
+/* Puts more at the end of a text of TEXT_SIZE bytes, as far as it fits. */
+static void append(char *text, const char *more)
+{
+    size_t at = strlen(text);
+    size_t length = strnlen(more, TEXT_SIZE - 1 - at);
+    memcpy(text + at, more, length);
+    text[at + length] = '\0';
+}
+
 weir_status weir_fail_in(weir_status status, const char *format, ...)
 {
     if (weir_ok(status))
@@ -76,11 +85,10 @@ weir_status weir_fail_in(weir_status status, const char *format, ...)
     char text[TEXT_SIZE];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    size_t at = length < 0 ? 0 : (size_t)length;
-    if (at < sizeof text)
-        snprintf(text + at, sizeof text - at, ": %s", weir_status_text(status));
+    append(text, ": ");
+    append(text, weir_status_text(status));
     return fail_with_text(status.code, text);
 }
 

@@ -28,10 +28,15 @@ void weir_team_free(weir_team *team);
 int weir_team_size(const weir_team *team);
 
 /* Calls function for every block 0 .. blocks - 1 exactly once, in any order, on any lane, and returns when all are
- * done. team NULL: alone, in order. A loop inside a loop runs alone. Any thread; never allocates once started. */
+ * done. team NULL: alone, in order. A loop inside a loop of the same team runs alone, on lane 0 of its own. What
+ * function writes is seen by the caller afterwards. Any thread; never allocates once started. */
 void weir_parallel_for(weir_team *team, int64_t blocks, weir_block_function *function, void *context);
 
 /* Cores that affinity and cgroup allow this process, at least 1. */
 int weir_cores(void);
+
+/* Cores that the cgroup quota allows, rounded up; 0: no limit. root stands before the paths in /proc and /sys: "", or a
+ * test's own folder. */
+int weir_cores_quota(const char *root);
 
 #endif
