@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "tensor/tensor.h"
+
 /* How far back constants are followed; graphs that need more simply stay unknown here. */
 #define DEEPEST 16
 

@@ -5,6 +5,7 @@
 #ifndef GRAPH_OP_DEF_H
 #define GRAPH_OP_DEF_H
 
+#include <weir/gradients.h>
 #include <weir/graph.h>
 
 typedef struct weir_arg_def {
@@ -64,14 +65,6 @@ weir_status weir_infer_unknown(weir_infer *infer);   /* known only when it runs 
 weir_status weir_infer_none(weir_infer *infer);      /* no outputs */
 
 /* ---- Gradient ---- */
-
-/* The gradient of one tensor: none (values.node NULL), dense (values alone), or rows of it: values[i] belongs to row
- * indices[i] of a tensor of dense_shape (TensorFlow's IndexedSlices). */
-typedef struct weir_gradient_value {
-    weir_output values;
-    weir_output indices;
-    weir_output dense_shape;
-} weir_gradient_value;
 
 /* Passed to the gradient of an op. dy is dense; an output without gradient has null there, and weir_gradient_dy gives
  * zeros for it. dx starts as none for every input. */
