@@ -46,8 +46,18 @@ WEIR_WARN_UNUSED weir_status weir_container_get(weir_container *container, const
 WEIR_WARN_UNUSED weir_status weir_container_remove(weir_container *container, const char *container_name,
                                                    const weir_resource_type *type, const char *name);
 
+/* Takes a resource out whatever its name; false when the container does not hold it. */
+bool weir_container_drop(weir_container *container, const weir_resource *resource);
+
 /* The name a stateful node's resource has: attribute shared_name, else the node's name. */
 const char *weir_node_resource_name(const weir_node *node);
+
+/* The resource of a stateful node in its container (attribute container), made by create at first sight. One without
+ * shared_name belongs to the session alone, as in TensorFlow; variables do not (see weir_container_get). */
+WEIR_WARN_UNUSED weir_status weir_node_resource(struct weir_session_state *session, const weir_node *node,
+                                                const weir_resource_type *type,
+                                                weir_status (*create)(void *context, weir_resource **out), void *context,
+                                                weir_resource **out);
 
 /* ---- Variables ---- */
 
@@ -82,8 +92,18 @@ WEIR_WARN_UNUSED weir_status weir_variable_check(weir_variable *variable);
 WEIR_WARN_UNUSED weir_status weir_variable_assign(weir_variable *variable, weir_dtype dtype, const weir_shape *shape,
                                                   const void *elements);
 
+/* The same for a caller that holds the mutex. */
+WEIR_WARN_UNUSED weir_status weir_variable_assign_locked(weir_variable *variable, weir_dtype dtype,
+                                                         const weir_shape *shape, const void *elements);
+
 /* A copy of the value as a tensor in host memory, taken under the mutex. */
 WEIR_WARN_UNUSED weir_status weir_variable_read(weir_variable *variable, weir_tensor **out);
+
+/* Takes the value away: the variable is uninitialized again. Locks. */
+void weir_variable_uninitialize(weir_variable *variable);
+
+/* Frees retired buffers; no run may be reading the variable. Locks. */
+void weir_variable_free_retired(weir_variable *variable);
 
 /* The value under its buffer, without copy, for reading now; the caller holds the mutex or orders it otherwise. */
 WEIR_WARN_UNUSED weir_status weir_variable_view(weir_variable *variable, weir_tensor **out);
@@ -97,10 +117,18 @@ WEIR_WARN_UNUSED weir_status weir_handle_new(weir_resource *resource, weir_tenso
 /* The resource of a scalar handle, checked to be of the type. Borrowed. */
 WEIR_WARN_UNUSED weir_status weir_handle_get(const weir_tensor *handle, const weir_resource_type *type, weir_resource **out);
 
+/* The variable of a VariableV2 or VarHandleOp (a reference for the caller), made uninitialized at first sight. */
+WEIR_WARN_UNUSED weir_status weir_node_variable(struct weir_session_state *session, const weir_node *node,
+                                                weir_allocator *allocator, weir_variable **out);
+
+/* What reading an uninitialized variable through its handle gives: FAILED_PRECONDITION "Could not find variable NAME...". */
+WEIR_WARN_UNUSED weir_status weir_fail_uninitialized_resource(const weir_variable *variable);
+
 /* ---- State of a session ---- */
 
 typedef struct weir_session_state {
     weir_container *devices;  /* variables, queues, accumulators, tables: the device's container */
+    weir_container own;       /* resources without shared_name other than variables: seen by this session alone */
     pthread_mutex_t mutex;    /* of nodes */
     weir_map nodes;           /* node name -> state made by weir_node_state */
     weir_arena arena;         /* of that state */
