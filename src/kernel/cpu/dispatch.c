@@ -3,6 +3,20 @@
  */
 #include "kernel/cpu/dispatch.h"
 
+#include <stddef.h>
+#include <string.h>
+
+#define DECLARE(tier) extern const struct weir_matmul_kernels weir_matmul_kernels_##tier;
+WEIR_CPU_TIERS(DECLARE)
+
+#define ENTRY(name_of_tier)                                                                                            \
+    {                                                                                                                  \
+        .name = #name_of_tier,                                                                                         \
+        .tier = WEIR_CPU_TIER_##name_of_tier,                                                                          \
+        .matmul = &weir_matmul_kernels_##name_of_tier,                                                                 \
+    },
+static const weir_cpu_kernels tables[] = {WEIR_CPU_TIERS(ENTRY)};
+
 #if defined(__x86_64__)
 /* The features that -march=x86-64-v3 lets the compiler use. Compilers that cannot ask for all of them ask for those
  * that no processor has without the rest. */
@@ -35,3 +49,16 @@ weir_cpu_tier weir_cpu_tier_best(void)
     return WEIR_CPU_TIER_base;
 }
 #endif
+
+const weir_cpu_kernels *weir_cpu_kernels_best(void)
+{
+    return &tables[weir_cpu_tier_best()];
+}
+
+const weir_cpu_kernels *weir_cpu_kernels_named(const char *name)
+{
+    for (int tier = 0; tier <= (int)weir_cpu_tier_best(); tier++)
+        if (strcmp(tables[tier].name, name) == 0)
+            return &tables[tier];
+    return NULL;
+}

@@ -34,15 +34,20 @@ typedef struct weir_matmul_options {
     int64_t c_batch_stride;
 } weir_matmul_options;
 
-/* A prepared product: plain data, may be copied; holds no pointer but to constant tables. */
+/* A prepared product: plain data, may be copied; holds no pointer but to constant tables. What the fields mean: matmul.c.
+ */
 typedef struct weir_matmul_plan {
-    weir_matmul_options options; /* strides filled in */
+    weir_matmul_options options; /* strides filled in; with swapped: of the transposed product */
     const weir_cpu_kernels *kernels;
-    int route;             /* which loops; see matmul.c */
-    int64_t block_rows;    /* rows of C in a block */
-    int64_t block_columns; /* columns of C in a block */
-    int64_t block_depth;   /* part of k in a block, when k is split; else k */
-    int64_t row_blocks, column_blocks, depth_blocks;
+    int route;              /* which loops */
+    bool swapped;           /* A and B change places, C is a vector */
+    bool pack_a, pack_b;    /* copy to scratch what a tile reads */
+    int64_t block_rows;     /* of C, in a block */
+    int64_t block_columns;  /* of C, in a block */
+    int64_t block_depth;    /* part of k in a block: all of it unless k is split */
+    int64_t chunk;          /* part of block_depth that a tile takes at once */
+    int64_t block_products; /* of the batch, in a block */
+    int64_t row_blocks, column_blocks, depth_blocks, product_blocks;
     int64_t lane_bytes;   /* scratch of one lane */
     int64_t shared_bytes; /* scratch common to all lanes */
 } weir_matmul_plan;
