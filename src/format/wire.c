@@ -6,7 +6,6 @@
 #include "format/bytes.h"
 
 #define LONGEST_TAG 5
-#define LARGEST_ID ((1U << 29) - 1)
 
 static const char *read_tag(const uint8_t **at, const uint8_t *end, weir_wire_field *field)
 {
@@ -18,7 +17,7 @@ static const char *read_tag(const uint8_t **at, const uint8_t *end, weir_wire_fi
     field->id = (uint32_t)(tag >> 3);
     field->type = tag & 7;
     *at += used;
-    return field->id == 0 || field->id > LARGEST_ID ? "impossible field number" : NULL;
+    return field->id == 0 ? "impossible field number" : NULL;
 }
 
 static const char *read_length(const uint8_t **at, const uint8_t *end, weir_wire_field *field)

@@ -1,0 +1,47 @@
+/*
+ * CRC-32C values and slice keys, recorded by make_formats.py (README.md).
+ */
+#ifndef FORMAT_DATA_CHECKPOINT_VECTORS_H
+#define FORMAT_DATA_CHECKPOINT_VECTORS_H
+
+#include <stdint.h>
+
+static const struct {
+    const char *name;
+    const char *data; /* hexadecimal */
+    uint32_t crc;
+    uint32_t masked;
+} crc_vectors[] = {
+    {"empty", "", 0U, 2726488792U},
+    {"digits", "313233343536373839", 3808858755U, 3347755237U},
+    {"zeros32", "0000000000000000000000000000000000000000000000000000000000000000", 2324772522U, 265814010U},
+    {"ones32", "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff", 1655221059U, 4178161705U},
+    {"up32", "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", 1188919630U, 2501867666U},
+    {"down32", "1f1e1d1c1b1a191817161514131211100f0e0d0c0b0a09080706050403020100", 289397596U, 1497042263U},
+    {"a", "61", 3251651376U, 686059128U},
+    {"abc", "616263", 910901175U, 569464686U},
+    {"len3", "0300000000000000", 1466709475U, 239704496U},
+    {"256",
+     "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaebecedeeeff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff",
+     2621708363U, 3541705568U},
+};
+
+static const struct {
+    int64_t start;
+    int64_t length;
+    const char *key; /* hexadecimal, of a slice of "n" */
+} slice_key_vectors[] = {
+    {0LL, 1LL, "006e000101018081"},
+    {1LL, 1LL, "006e000101018181"},
+    {63LL, 1LL, "006e00010101bf81"},
+    {64LL, 1LL, "006e00010101c04081"},
+    {8191LL, 1LL, "006e00010101dfff81"},
+    {8192LL, 1LL, "006e00010101e0200081"},
+    {1048575LL, 1LL, "006e00010101efffff81"},
+    {1048576LL, 1LL, "006e00010101f010000081"},
+    {134217727LL, 1LL, "006e00010101f7ffffff81"},
+    {134217728LL, 1LL, "006e00010101f80800000081"},
+    {8589934592LL, 1LL, "006e00010101fa0000000081"},
+};
+
+#endif
