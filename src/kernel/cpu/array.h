@@ -24,8 +24,7 @@ typedef struct weir_element {
     void *context;           /* for copy */
 } weir_element;
 
-/* ---- strided copies
- * ----------------------------------------------------------------------------------------------- */
+/* ---- strided copies ---------------------------------------------------------------------------------------------- */
 
 #define WEIR_COPY_RANK (2 * WEIR_MAX_RANK)
 
@@ -79,8 +78,7 @@ bool weir_broadcast_to_prepare(weir_element element, const weir_shape *x, const 
 /* Tile: axis i repeated multiples[i] times. */
 void weir_tile_prepare(weir_element element, const weir_shape *x, const int64_t *multiples, weir_copy_plan *plan);
 
-/* ---- strided slice
- * ------------------------------------------------------------------------------------------------ */
+/* ---- strided slice ----------------------------------------------------------------------------------------------- */
 
 typedef enum weir_slice_fault {
     WEIR_SLICE_OK = 0,
@@ -120,8 +118,7 @@ void weir_strided_slice_prepare(weir_element element, const weir_shape *x, const
 void weir_strided_slice_grad_prepare(weir_element element, const weir_shape *x, const weir_strided_slice *slice,
                                      weir_copy_plan *plan);
 
-/* ---- fill, concatenate, gather
- * ------------------------------------------------------------------------------------ */
+/* ---- fill, concatenate, gather ----------------------------------------------------------------------------------- */
 
 /* n elements of one value. */
 void weir_fill(weir_element element, weir_team *team, const void *value, int64_t n, void *out);
@@ -155,8 +152,7 @@ int64_t weir_dynamic_stitch(weir_element element, int count, const int32_t *cons
 /* The rows that DynamicStitch's output has: the largest index + 1. */
 int64_t weir_dynamic_stitch_rows(int count, const int32_t *const *indices, const int64_t *counts);
 
-/* ---- numbers and indices
- * ------------------------------------------------------------------------------------------ */
+/* ---- numbers and indices ----------------------------------------------------------------------------------------- */
 
 /* The number of elements of Range: int32, int64, float, double, half or bfloat16 scalars; -1: delta is 0 or has the
  * wrong sign, -2: too many. *bad_sign tells the two causes of -1 apart: start > limit with delta > 0, or the other

@@ -24,8 +24,7 @@ typedef enum weir_fault {
     WEIR_FAULT_NEGATIVE_POWER,   /* integer Pow: "Integers to negative integer powers are not allowed" */
 } weir_fault;
 
-/* ---- one input
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- one input --------------------------------------------------------------------------------------------------- */
 
 /* Name here, name of the node type. The output has the input's type, except IsNan, IsInf and IsFinite: bool. */
 #define WEIR_UNARY_OPS(X)                                                                                              \
@@ -96,6 +95,7 @@ struct weir_unary_plan {
     int32_t size;  /* bytes of an input element */
     int32_t out_size;
     weir_dtype type;
+    unsigned char one[16]; /* OnesLike: the value */
 };
 
 /* The node type's operation, or -1. */
@@ -112,8 +112,7 @@ static inline void weir_unary_run(const weir_unary_plan *plan, weir_team *team, 
     plan->run(plan, team, x, out);
 }
 
-/* ---- two inputs
- * --------------------------------------------------------------------------------------------------- */
+/* ---- two inputs -------------------------------------------------------------------------------------------------- */
 
 /* Name here, name of the node type, kind of output: T the inputs' type, B bool. Gradients take (y or x, dy) as the node
  * does: SigmoidGrad, TanhGrad, SqrtGrad, RsqrtGrad, ReciprocalGrad (y, dy); ReluGrad, Relu6Grad, SoftplusGrad,
@@ -176,7 +175,7 @@ typedef enum weir_sides {
     WEIR_SIDES_RIGHT = 2 /* a[0], b[i] */
 } weir_sides;
 
-/* n elements one after another; sides says which input is one value. */
+/* n > 0 elements one after another; which input is one value is the loop's own. */
 typedef weir_fault weir_binary_loop(const void *a, const void *b, void *out, int64_t n);
 
 typedef struct weir_binary_plan weir_binary_plan;
@@ -186,10 +185,10 @@ struct weir_binary_plan {
     weir_binary_loop *loops[3]; /* by weir_sides; of float for half and bfloat16 */
     int64_t elements;           /* of the output */
     int64_t rows, columns;      /* the output as rows of the innermost axis */
-    int64_t block;              /* elements or rows of a block */
+    int64_t block;              /* elements (rank 0) or rows of a block */
     int32_t size, out_size;     /* bytes of an element */
     int32_t sides;              /* of a row: weir_sides */
-    int32_t rank;               /* axes that rows run over, after merging */
+    int32_t rank;               /* axes that rows run over, after merging; the last varies fastest */
     weir_dtype type;
     int64_t dims[WEIR_MAX_RANK];
     int64_t a_strides[WEIR_MAX_RANK]; /* elements; 0 along an axis that is broadcast */
@@ -217,8 +216,7 @@ static inline weir_fault weir_binary_run(const weir_binary_plan *plan, weir_team
     return plan->run(plan, team, a, b, out);
 }
 
-/* ---- selection
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- selection --------------------------------------------------------------------------------------------------- */
 
 typedef struct weir_select_plan weir_select_plan;
 
@@ -253,15 +251,13 @@ static inline void weir_select_run(const weir_select_plan *plan, weir_team *team
 typedef void weir_select_take(void *context, int64_t out, bool from_a, int64_t index);
 void weir_select_walk(const weir_select_plan *plan, const bool *condition, weir_select_take *take, void *context);
 
-/* ---- sum of many
- * -------------------------------------------------------------------------------------------------- */
+/* ---- sum of many ------------------------------------------------------------------------------------------------- */
 
 /* out[i] = inputs[0][i] + inputs[1][i] + ..., added in that order. out may be any of the inputs. NULL: no such type. */
 typedef void weir_add_n_function(weir_team *team, int count, const void *const *inputs, void *out, int64_t n);
 weir_add_n_function *weir_add_n_find(weir_dtype type);
 
-/* ---- chains
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- chains ------------------------------------------------------------------------------------------------------ */
 
 #define WEIR_PROGRAM_STEPS 24
 #define WEIR_PROGRAM_INPUTS 12
@@ -286,6 +282,11 @@ typedef struct weir_program_step {
     bool output;       /* the value is stored: the outputs are these steps in order */
 } weir_program_step;
 
+typedef union weir_program_loop {
+    weir_unary_loop *unary;
+    weir_binary_loop *const *binary; /* by weir_sides */
+} weir_program_loop;
+
 /* A chain of float steps; comparisons, logical steps and conditions are bool, inputs may be either. To be filled in by
  * the caller up to steps, then checked and completed by prepare. */
 typedef struct weir_elementwise_program {
@@ -297,10 +298,11 @@ typedef struct weir_elementwise_program {
     /* completed by prepare */
     int outputs;
     int buffers;
-    weir_dtype types[WEIR_PROGRAM_VALUES];
-    uint8_t kinds[WEIR_PROGRAM_VALUES];  /* FULL or SCALAR, of each value */
-    uint8_t buffer[WEIR_PROGRAM_VALUES]; /* where a value lives within a block; 255: in place or in the output */
-    void *loops[WEIR_PROGRAM_STEPS];
+    bool scalar[WEIR_PROGRAM_VALUES];    /* the value is one element */
+    bool boolean[WEIR_PROGRAM_VALUES];   /* bool, else float */
+    uint8_t buffer[WEIR_PROGRAM_VALUES]; /* where a value lives within a block; 255: in no buffer */
+    bool direct[WEIR_PROGRAM_STEPS];     /* an output that is computed where it belongs */
+    weir_program_loop loops[WEIR_PROGRAM_STEPS];
 } weir_elementwise_program;
 
 /* Checks a program (operand numbers, types, operations that float has) and completes it; false when it cannot run. */
