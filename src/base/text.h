@@ -11,10 +11,10 @@
 #include "base/error.h"
 
 typedef struct weir_text {
-    char *data;      /* ends with a zero once something was appended; NULL before */
-    size_t length;   /* bytes without the final zero */
+    char *data;    /* ends with a zero once something was appended; NULL before */
+    size_t length; /* bytes without the final zero */
     size_t capacity;
-    bool failed;     /* memory ran out: data holds what fitted */
+    bool failed; /* memory ran out: data holds what fitted */
 } weir_text;
 
 void weir_text_append(weir_text *text, const char *format, ...) WEIR_PRINTF(2, 3);
