@@ -12,8 +12,8 @@ typedef struct evaluation {
     weir_context *context;
     const weir_node *node;
     const weir_kernel *kernel;
-    weir_tensor *const *inputs;       /* NULL: a reference, or dead */
-    weir_variable *const *variables;  /* NULL: no input is a reference */
+    weir_tensor *const *inputs;      /* NULL: a reference, or dead */
+    weir_variable *const *variables; /* NULL: no input is a reference */
     weir_tensor **outputs;
 } evaluation;
 
@@ -313,11 +313,8 @@ static weir_status evaluate_compute(const evaluation *e)
 {
     if (e->kernel->bind != NULL)
         return evaluate_bound(e);
-    const weir_call call = {.node = e->node,
-                            .context = e->context,
-                            .inputs = e->inputs,
-                            .variables = e->variables,
-                            .outputs = e->outputs};
+    const weir_call call = {
+        .node = e->node, .context = e->context, .inputs = e->inputs, .variables = e->variables, .outputs = e->outputs};
     if (e->kernel->start != NULL)
         return evaluate_started(e, &call);
     weir_call execute = call;
@@ -357,8 +354,7 @@ static weir_status evaluate_role(const evaluation *e)
 weir_status weir_evaluate_in(weir_context *context, const weir_node *node, weir_tensor *const *inputs,
                              weir_variable *const *variables, weir_tensor **outputs)
 {
-    evaluation e = {
-        .context = context, .node = node, .inputs = inputs, .variables = variables, .outputs = outputs};
+    evaluation e = {.context = context, .node = node, .inputs = inputs, .variables = variables, .outputs = outputs};
     for (int i = 0; i < node->num_outputs; i++)
         outputs[i] = NULL;
     weir_status status = weir_kernel_find(node, &e.kernel);

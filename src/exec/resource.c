@@ -172,7 +172,8 @@ weir_status weir_node_resource(weir_session_state *session, const weir_node *nod
                                weir_resource **out)
 {
     if (session == NULL)
-        return weir_fail(WEIR_FAILED_PRECONDITION, "Op %s keeps state between runs and needs a session", node->op->name);
+        return weir_fail(WEIR_FAILED_PRECONDITION, "Op %s keeps state between runs and needs a session",
+                         node->op->name);
     bool is_shared = weir_node_string(node, "shared_name").size > 0;
     return weir_container_get(is_shared ? session->devices : &session->own, weir_node_string(node, "container").data,
                               type, weir_node_resource_name(node), create, context, out);
@@ -202,7 +203,8 @@ weir_status weir_handle_get(const weir_tensor *handle, const weir_resource_type 
                          handle == NULL ? "nothing" : weir_dtype_name(handle->dtype));
     weir_resource *resource = ((const weir_handle *)handle->data)->resource;
     if (resource == NULL)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Expected a handle of a %s, got one that refers to nothing", type->name);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Expected a handle of a %s, got one that refers to nothing",
+                         type->name);
     if (resource->type != type)
         return weir_fail(WEIR_INVALID_ARGUMENT,
                          "Trying to access a handle's resource using the wrong type. The handle points to a resource "

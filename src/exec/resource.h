@@ -92,7 +92,7 @@ WEIR_WARN_UNUSED weir_status weir_variable_check(weir_variable *variable);
 WEIR_WARN_UNUSED weir_status weir_variable_assign(weir_variable *variable, weir_dtype dtype, const weir_shape *shape,
                                                   const void *elements);
 
-/* The same for a caller that holds the mutex. */
+/* The same for a caller that holds the mutex, from elements in the variable's own kind of memory. */
 WEIR_WARN_UNUSED weir_status weir_variable_assign_locked(weir_variable *variable, weir_dtype dtype,
                                                          const weir_shape *shape, const void *elements);
 

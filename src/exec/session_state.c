@@ -75,7 +75,8 @@ weir_status weir_node_state(weir_session_state *session, const weir_node *node, 
                             void (*init)(void *state, const weir_node *node), void **out)
 {
     if (session == NULL)
-        return weir_fail(WEIR_FAILED_PRECONDITION, "Op %s keeps state between runs and needs a session", node->op->name);
+        return weir_fail(WEIR_FAILED_PRECONDITION, "Op %s keeps state between runs and needs a session",
+                         node->op->name);
     struct node_state *state = NULL;
     pthread_mutex_lock(&session->mutex);
     weir_status status = get_state(session, node, size, init, &state);

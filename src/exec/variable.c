@@ -56,9 +56,6 @@ static weir_status make_buffer(weir_variable *variable, weir_dtype dtype, const 
     int64_t count = 0;
     size_t size = 0;
     WEIR_TRY(weir_tensor_extent(dtype, shape, &count, &size));
-    if (!variable->allocator->is_host)
-        return weir_fail(WEIR_INTERNAL, "Variable %s lives in the memory of %s, which the host cannot write",
-                         variable->base.name, variable->allocator->name);
     weir_buffer *buffer = NULL;
     WEIR_TRY(weir_dtype_is_object(dtype) ? weir_buffer_of_objects(variable->allocator, dtype, size, &buffer)
                                          : weir_buffer_new(variable->allocator, size > 0 ? size : 1, &buffer));
@@ -95,8 +92,7 @@ weir_status weir_variable_assign_locked(weir_variable *variable, weir_dtype dtyp
                          weir_dtype_name(variable->dtype), weir_dtype_name(dtype));
     bool is_initialized = weir_variable_is_initialized(variable);
     /* Strings are never written in place: a run may be reading them. */
-    if (is_initialized && !weir_dtype_is_object(dtype) && variable->allocator->is_host &&
-        weir_shape_equal(variable->shape, *shape)) {
+    if (is_initialized && !weir_dtype_is_object(dtype) && weir_shape_equal(variable->shape, *shape)) {
         size_t size = (size_t)weir_shape_elements(*shape) * weir_dtype_size(dtype);
         if (size > 0)
             memmove(variable->buffer->data, elements, size); /* the value may be the variable itself */
@@ -110,6 +106,9 @@ weir_status weir_variable_assign_locked(weir_variable *variable, weir_dtype dtyp
 weir_status weir_variable_assign(weir_variable *variable, weir_dtype dtype, const weir_shape *shape,
                                  const void *elements)
 {
+    if (!variable->allocator->is_host)
+        return weir_fail(WEIR_INTERNAL, "Variable %s lives in the memory of %s, which the host cannot write",
+                         variable->base.name, variable->allocator->name);
     pthread_mutex_lock(&variable->mutex);
     weir_status status = weir_variable_assign_locked(variable, dtype, shape, elements);
     pthread_mutex_unlock(&variable->mutex);

@@ -1,8 +1,17 @@
 /*
- * The one table of all op families. A new family needs a declaration and a line here.
+ * The one table of all op families. A new family needs a line here: X(name) stands for weir_family_name.
  */
 #include "graph/op_def.h"
 
-const weir_op_family *const weir_op_families[] = {
-    NULL,
-};
+#define FAMILIES(X)                                                                                                    \
+    X(control_flow)                                                                                                    \
+    X(optimizer)                                                                                                       \
+    X(resource_variable)                                                                                               \
+    X(send_receive)                                                                                                    \
+    X(state)
+
+#define DECLARE(name) extern const weir_op_family weir_family_##name;
+FAMILIES(DECLARE)
+
+#define ENTRY(name) &weir_family_##name,
+const weir_op_family *const weir_op_families[] = {FAMILIES(ENTRY) NULL};
