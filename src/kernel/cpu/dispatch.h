@@ -35,8 +35,7 @@ typedef struct weir_cpu_kernels {
     const struct weir_matmul_kernels *matmul;
     const struct weir_convolution_kernels *convolution;
     const struct weir_pooling_kernels *pooling;
-    const struct weir_batch_norm_kernels *batch_norm;
-    const struct weir_bias_kernels *bias;
+    const struct weir_batch_norm_kernels *batch_norm; /* and bias */
 } weir_cpu_kernels;
 
 /* The kernels of weir_cpu_tier_best. Any thread. */

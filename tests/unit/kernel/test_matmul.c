@@ -13,62 +13,12 @@
 
 #include <cmocka.h>
 
-#include "base/memory.h"
 #include "kernel/cpu/matmul.h"
 #include "kernel/cpu/narrow_floats.h"
-
-#define GUARD 64
-#define GUARD_VALUE -12345.0f
+#include "unit/kernel/kernel_test.h"
 
 /* Relative to the sum of |a * b|. */
 static const double float_tolerance = 3e-6;
-
-static const char *const tiers[] = {"base", "v2", "v3", "v4"};
-static const int team_sizes[] = {1, 2, 3, 64};
-static weir_team *teams[4];
-
-static uint64_t state = 88172645463325252u;
-static uint64_t random_bits(void)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state >> 11;
-}
-
-static float random_float(void)
-{
-    return (float)(int64_t)(random_bits() % 2001 - 1000) / 512.0f;
-}
-
-static int64_t random_below(int64_t n)
-{
-    return (int64_t)(random_bits() % (uint64_t)n);
-}
-
-static int make_teams(void **unused)
-{
-    for (int i = 1; i < 4; i++)
-        if (!weir_ok(weir_team_new(team_sizes[i], &teams[i])))
-            return -1;
-    return 0;
-}
-
-static int free_teams(void **unused)
-{
-    for (int i = 0; i < 4; i++)
-        weir_team_free(teams[i]);
-    return 0;
-}
-
-static float *random_floats(int64_t count)
-{
-    float *values = malloc((size_t)(count > 0 ? count : 1) * sizeof *values);
-    assert_non_null(values);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = random_float();
-    return values;
-}
 
 /* Elements that a matrix takes up to its last one. */
 static int64_t extent(int64_t rows, int64_t columns, int64_t stride, int64_t batch, int64_t batch_stride)
@@ -78,9 +28,7 @@ static int64_t extent(int64_t rows, int64_t columns, int64_t stride, int64_t bat
 
 static void *scratch_of(const weir_matmul_plan *plan, int lanes)
 {
-    void *scratch = weir_allocate_aligned(weir_matmul_scratch(plan, lanes));
-    assert_non_null(scratch);
-    return scratch;
+    return scratch_bytes(weir_matmul_scratch(plan, lanes));
 }
 
 static void check_values(const weir_matmul_options *o, const float *a, const float *b, const float *bias,
