@@ -41,18 +41,19 @@ struct weir_reduce_plan {
     void (*run)(const weir_reduce_plan *plan, weir_team *team, const void *x, void *scratch, void *out);
     const struct weir_reducer *reducer;
     weir_dtype type;
-    int64_t elements; /* of x */
-    int64_t outputs;  /* of out */
-    int64_t count;    /* elements reduced into one */
-    int64_t columns;  /* innermost axis: reduced into one (inner_kept false) or kept */
-    bool inner_kept;
+    int32_t size, out_size; /* bytes of an element */
+    int64_t outputs;        /* elements of out */
+    int64_t count;          /* elements reduced into one */
+    bool inner_kept;        /* the innermost axis (after merging) is kept, else reduced */
+    int64_t columns;        /* of the innermost axis */
     int32_t kept_rank, reduced_rank;
-    int64_t kept_dims[WEIR_MAX_RANK], kept_strides[WEIR_MAX_RANK];       /* without the innermost axis; in elements */
-    int64_t reduced_dims[WEIR_MAX_RANK], reduced_strides[WEIR_MAX_RANK]; /* without the innermost axis */
+    int64_t kept_dims[WEIR_MAX_RANK], kept_strides[WEIR_MAX_RANK];       /* the other axes; strides in elements */
+    int64_t reduced_dims[WEIR_MAX_RANK], reduced_strides[WEIR_MAX_RANK]; /* the last varies fastest */
     int64_t kept_rows, reduced_rows;
-    int64_t segments;     /* parts that one output's elements are cut into */
-    int64_t segment;      /* rows (or, with one row, elements) of a part */
-    int64_t group;        /* kept rows of a block */
+    int64_t tiles;        /* that the kept columns are cut into */
+    int64_t group;        /* kept rows and tiles of a block */
+    int64_t segments;     /* parts that the elements of one output are cut into */
+    int64_t segment;      /* reduced rows (columns, if there is one reduced row of them) of a part */
     size_t scratch_bytes; /* what run wants as scratch */
 };
 
@@ -84,7 +85,7 @@ typedef void weir_arg_function(weir_team *team, const void *x, int64_t outer, in
 weir_arg_function *weir_arg_find(bool largest, weir_dtype type, weir_dtype out_type);
 
 /* Running sum or product along the middle axis of x [outer, size, inner], from the end if reverse; exclusive: without
- * the element itself. out [outer, size, inner] may be x unless exclusive. NULL: no such type. */
+ * the element itself. out [outer, size, inner] may be x. NULL: no such type. */
 typedef void weir_cumulate_function(weir_team *team, const void *x, int64_t outer, int64_t size, int64_t inner,
                                     bool exclusive, bool reverse, void *out);
 weir_cumulate_function *weir_cumulate_find(bool product, weir_dtype type);
