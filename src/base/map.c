@@ -85,8 +85,7 @@ void weir_map_clear(weir_map *map)
 {
     struct weir_map_entry *entry = NULL;
     struct weir_map_entry *next = NULL;
-    HASH_ITER(hh, map->entries, entry, next)
-    {
+    HASH_ITER(hh, map->entries, entry, next) {
         HASH_DELETE(hh, map->entries, entry);
         weir_release(entry);
     }

@@ -13,10 +13,11 @@ static bool reserve(weir_text *text, size_t more)
 {
     if (text->failed)
         return false;
-    if (text->length + more + 1 <= text->capacity)
+    if (more < text->capacity && text->length < text->capacity - more) /* one byte for the zero */
         return true;
+    bool is_huge = more > SIZE_MAX / 8 || text->length > SIZE_MAX / 8;
     size_t capacity = (text->length + more + 1) * 2;
-    char *data = weir_reallocate(text->data, capacity, 1);
+    char *data = is_huge ? NULL : weir_reallocate(text->data, capacity, 1);
     if (data == NULL) {
         text->failed = true;
         return false;
