@@ -266,12 +266,10 @@ static void append_element(const printer *printer, weir_text *text, int64_t inde
 
 /* ---- scalars ---- */
 
-/* Significant digits of a scalar: what its type can tell apart. */
+/* Significant digits of a scalar. */
 static int scalar_precision(weir_dtype dtype)
 {
-    if (dtype == WEIR_DOUBLE || dtype == WEIR_COMPLEX128)
-        return 12;
-    return dtype == WEIR_FLOAT || dtype == WEIR_COMPLEX64 ? 6 : 5;
+    return dtype == WEIR_DOUBLE || dtype == WEIR_COMPLEX128 ? 12 : 6;
 }
 
 static const char *scalar_text(double value, int precision, bool with_sign, char *text)

@@ -86,6 +86,22 @@ static void no_team_works_in_order_alone(void **state)
     weir_team_free(NULL);
 }
 
+static void note_thread(void *context, int64_t block, int lane)
+{
+    *(pthread_t *)context = pthread_self();
+}
+
+static void single_block_needs_no_threads(void **state)
+{
+    weir_team *team = new_team(4);
+    for (int round = 0; round < 1000; round++) {
+        pthread_t thread = {0};
+        weir_parallel_for(team, 1, note_thread, &thread);
+        assert_true(pthread_equal(thread, pthread_self()));
+    }
+    weir_team_free(team);
+}
+
 static void unused_team_can_be_freed(void **state)
 {
     weir_team_free(new_team(4));
@@ -374,6 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_block_once),
         cmocka_unit_test(no_team_works_in_order_alone),
+        cmocka_unit_test(single_block_needs_no_threads),
         cmocka_unit_test(unused_team_can_be_freed),
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(many_short_loops),
