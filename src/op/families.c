@@ -4,8 +4,11 @@
 #include "graph/op_def.h"
 
 #define FAMILIES(X)                                                                                                    \
+    X(accumulator)                                                                                                     \
     X(control_flow)                                                                                                    \
+    X(misc)                                                                                                            \
     X(optimizer)                                                                                                       \
+    X(queue)                                                                                                           \
     X(resource_variable)                                                                                               \
     X(send_receive)                                                                                                    \
     X(state)

@@ -68,7 +68,7 @@ const weir_node *weir_infer_handle_node(const weir_infer *infer, int index)
     const weir_node *node = infer->node->inputs[index].node;
     while (node != NULL && passes_handles(node))
         node = node->inputs[0].node;
-    return node != NULL && strcmp(node->op->name, "VarHandleOp") == 0 ? node : NULL;
+    return node;
 }
 
 weir_status weir_infer_variable(const weir_infer *infer, int index, weir_dtype dtype, weir_shape *out)
@@ -81,7 +81,7 @@ weir_status weir_infer_variable(const weir_infer *infer, int index, weir_dtype d
     weir_shape handle;
     WEIR_TRY(weir_infer_rank(infer, index, 0, &handle));
     const weir_node *variable = weir_infer_handle_node(infer, index);
-    if (variable == NULL)
+    if (variable == NULL || strcmp(variable->op->name, "VarHandleOp") != 0)
         return WEIR_STATUS_OK;
     weir_dtype held = weir_node_type(variable, "dtype");
     if (dtype != WEIR_INVALID_DTYPE && held != dtype)

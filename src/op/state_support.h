@@ -29,8 +29,8 @@ WEIR_WARN_UNUSED weir_status weir_call_variable(const weir_call *call, int index
 void weir_lock_variables(weir_variable *const *variables, int count);
 void weir_unlock_variables(weir_variable *const *variables, int count);
 
-/* The variable that a handle comes from while a graph is built: the VarHandleOp behind what only passes it on; NULL when
- * it is not known. */
+/* The node that a handle comes from while a graph is built, behind what only passes it on (a VarHandleOp, a queue, an
+ * argument ...); NULL when an input is still open. */
 const weir_node *weir_infer_handle_node(const weir_infer *infer, int index);
 
 /* The shape of an input that is a variable, by reference or handle, as far as known. A handle's variable must have the
