@@ -95,12 +95,13 @@ static inline void remove_folder(const char *path)
 {
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        char inside[512];
-        snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
+        char *inside = NULL;
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
+        assert_true(asprintf(&inside, "%s/%s", path, entry->d_name) > 0);
         if (unlink(inside) != 0)
             remove_folder(inside);
+        free(inside);
     }
     if (folder != NULL)
         closedir(folder);

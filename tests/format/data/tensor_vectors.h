@@ -1,6 +1,7 @@
 /*
- * Tensors as TensorFlow 2.21 encodes and decodes them, recorded by make_formats.py (README.md): Python's encoding of
- * constants, and what TensorFlow makes of unusual messages.
+ * Tensors as TensorFlow 2.21 encodes constants, and what it makes of unusual messages.
+ *
+ * Made by make_vectors.py from what make_formats.py recorded.
  */
 #ifndef FORMAT_DATA_TENSOR_VECTORS_H
 #define FORMAT_DATA_TENSOR_VECTORS_H
