@@ -10,6 +10,7 @@
     X(optimizer)                                                                                                       \
     X(queue)                                                                                                           \
     X(resource_variable)                                                                                               \
+    X(save)                                                                                                            \
     X(send_receive)                                                                                                    \
     X(state)
 
