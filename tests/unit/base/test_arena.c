@@ -73,6 +73,7 @@ static void absurd_sizes_give_null(void **state)
 {
     weir_arena arena = {0};
     assert_null(weir_arena_take(&arena, SIZE_MAX / 2, 4));
+    assert_null(weir_arena_take(&arena, SIZE_MAX / 4 + 2, 4)); /* wraps around to 4 */
     assert_null(weir_arena_take(&arena, SIZE_MAX, 1));
     assert_null(weir_arena_take(&arena, SIZE_MAX - 7, 1));
     assert_null(weir_arena_take(&arena, (size_t)1 << 60, 1));

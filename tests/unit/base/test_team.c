@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -91,14 +92,29 @@ static void note_thread(void *context, int64_t block, int lane)
     *(pthread_t *)context = pthread_self();
 }
 
+static int count_threads(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    assert_non_null(folder);
+    int count = 0;
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count - 2; /* . and .. */
+}
+
 static void single_block_needs_no_threads(void **state)
 {
+    int threads = count_threads();
     weir_team *team = new_team(4);
     for (int round = 0; round < 1000; round++) {
         pthread_t thread = {0};
         weir_parallel_for(team, 1, note_thread, &thread);
         assert_true(pthread_equal(thread, pthread_self()));
     }
+    assert_int_equal(count_threads(), threads);
+    check_loop(team, 2);
+    assert_int_equal(count_threads(), threads + 3);
     weir_team_free(team);
 }
 
