@@ -60,6 +60,6 @@ void weir_random_int64(weir_team *team, const weir_philox *base, int64_t low, in
 uint64_t weir_random_shuffle_steps(int64_t n);
 
 /* permutation [n]: output row i is input row permutation[i] (RandomShuffle). Rows are then gathered. */
-void weir_random_shuffle(const weir_philox *base, int64_t n, int64_t *permutation);
+void weir_random_permutation(const weir_philox *base, int64_t n, int64_t *permutation);
 
 #endif
