@@ -124,7 +124,7 @@ static void block_add(void *context, int64_t block, int lane)
         BY_TYPE(b->type, add, b, first, first + rows)
 }
 
-void weir_bias_add(const weir_cpu_kernels *kernels, weir_dtype type, int64_t rows, int64_t channels, bool relu,
+void weir_add_bias(const weir_cpu_kernels *kernels, weir_dtype type, int64_t rows, int64_t channels, bool relu,
                    weir_team *team, const void *x, const void *bias, void *y)
 {
     bias_context b = {.kernels = kernels->batch_norm, .type = type, .rows = rows, .channels = channels, .relu = relu};

@@ -14,7 +14,7 @@
 bool weir_bias_supports(weir_dtype type);
 
 /* y[r, c] = x[r, c] + bias[c], negative results 0 with relu (NaN and -0 stay). y may be x. Any thread. */
-void weir_bias_add(const weir_cpu_kernels *kernels, weir_dtype type, int64_t rows, int64_t channels, bool relu,
+void weir_add_bias(const weir_cpu_kernels *kernels, weir_dtype type, int64_t rows, int64_t channels, bool relu,
                    weir_team *team, const void *x, const void *bias, void *y);
 
 /* Bytes of scratch memory for weir_bias_gradient. */

@@ -16,9 +16,6 @@ typedef enum weir_segment_op {
     WEIR_SEGMENT_MIN,
     WEIR_SEGMENT_COUNT
 } weir_segment_op;
-WEIR_SEGMENT_SUM, WEIR_SEGMENT_PROD, WEIR_SEGMENT_MAX, WEIR_SEGMENT_MIN
-}
-weir_segment_op;
 
 /* UnsortedSegmentSum and its kin: x [rows, columns], ids [rows] (int16, int32 or int64), out [segments, columns].
  * Rows with a negative id are dropped; a segment without rows is 0, 1, or the type's lowest or highest value.

@@ -203,7 +203,7 @@ static void test_bias(void **unused)
             float *masked = guarded(r * c), *again = guarded(c);
             const size_t size = weir_bias_gradient_scratch(WEIR_FLOAT, r, c);
             void *scratch = scratch_bytes(size);
-            weir_bias_add(kernels, WEIR_FLOAT, r, c, i % 2 == 0, teams[2], x, bias, y);
+            weir_add_bias(kernels, WEIR_FLOAT, r, c, i % 2 == 0, teams[2], x, bias, y);
             weir_bias_gradient(kernels, WEIR_FLOAT, r, c, NULL, x, sums, scratch);
             weir_bias_gradient(kernels, WEIR_FLOAT, r, c, teams[3], x, again, scratch);
             weir_relu_gradient(kernels, WEIR_FLOAT, r * c, teams[1], x, y, masked);
@@ -229,7 +229,7 @@ static void test_bias(void **unused)
         }
     const float nan[2] = {NAN, -0.0f}, zero[1] = {0};
     float y[2];
-    weir_bias_add(weir_cpu_kernels_best(), WEIR_FLOAT, 1, 1, true, NULL, nan, zero, y);
+    weir_add_bias(weir_cpu_kernels_best(), WEIR_FLOAT, 1, 1, true, NULL, nan, zero, y);
     assert_true(isnan(y[0]));
 }
 
@@ -241,8 +241,8 @@ static void test_bias_types(void **unused)
     for (int i = 0; i < 12; i++)
         x_double[i] = x[i] = (int32_t)random_below(9) - 4;
     const weir_cpu_kernels *kernels = weir_cpu_kernels_best();
-    weir_bias_add(kernels, WEIR_INT32, 4, 3, true, teams[1], x, bias, y);
-    weir_bias_add(kernels, WEIR_DOUBLE, 4, 3, true, teams[1], x_double, bias_double, y_double);
+    weir_add_bias(kernels, WEIR_INT32, 4, 3, true, teams[1], x, bias, y);
+    weir_add_bias(kernels, WEIR_DOUBLE, 4, 3, true, teams[1], x_double, bias_double, y_double);
     weir_bias_gradient(kernels, WEIR_INT32, 4, 3, teams[1], x, sums, NULL);
     weir_bias_gradient(kernels, WEIR_DOUBLE, 4, 3, teams[1], x_double, sums_double, NULL);
     for (int i = 0; i < 12; i++) {

@@ -1,0 +1,85 @@
+/*
+ * Cast: conversion between element types.
+ */
+#include "kernel/cpu/cast.h"
+
+#include "exec/kernel.h"
+#include "op/compose.h"
+#include "tensor/tensor.h"
+
+/* x itself where it has the type already; references count as what they refer to. */
+weir_output(weir_cast)(weir_scope s, weir_output x, weir_dtype dtype, const weir_name_options *options)
+{
+    if (weir_dtype_base(weir_output_dtype(x)) == dtype)
+        return x;
+    weir_node *node = weir_op(s, "Cast", WEIR_INPUTS(x), WEIR_ATTRS(WEIR_ATTR_T("DstT", dtype)),
+                              .name = weir_option_name(options, NULL));
+    return weir_out(node, 0);
+}
+
+static bool carries_gradients(weir_dtype dtype)
+{
+    return weir_dtype_is_floating(dtype) || weir_dtype_is_complex(dtype);
+}
+
+/* Back, between types that carry gradients. */
+static weir_status cast_gradient(weir_gradient *gradient)
+{
+    weir_dtype from = weir_dtype_base(weir_output_dtype(weir_gradient_x0(gradient)));
+    weir_dtype to = weir_dtype_base(weir_output_dtype(gradient->dy[0]));
+    if (carries_gradients(from) && carries_gradients(to))
+        weir_gradient_set(gradient, 0, weir_cast(gradient->scope, gradient->dy[0], from));
+    return WEIR_STATUS_OK;
+}
+
+typedef struct cast_state {
+    weir_cast_function *function;
+    int64_t elements;
+} cast_state;
+
+static weir_status run_cast(const void *pointer, void *const *arguments, weir_context *context)
+{
+    const cast_state *state = pointer;
+    state->function(context->team, arguments[0], arguments[1], state->elements);
+    return WEIR_STATUS_OK;
+}
+
+static weir_status bind_cast(weir_bind *bind)
+{
+    weir_dtype from = weir_node_type(bind->node, "SrcT");
+    weir_dtype to = weir_node_type(bind->node, "DstT");
+    bind->outputs[0] = bind->inputs[0].shape;
+    if (from == to) {
+        bind->same_memory[0] = 0;
+        return WEIR_STATUS_OK;
+    }
+    cast_state *state;
+    WEIR_TRY(weir_bind_state(bind, &state));
+    state->elements = weir_shape_elements(bind->inputs[0].shape);
+    state->function = weir_cast_find(from, to);
+    if (state->function == NULL)
+        return weir_fail(WEIR_UNIMPLEMENTED, "Cast %s to %s is not supported", weir_dtype_name(from),
+                         weir_dtype_name(to));
+    bind->may_overwrite[0] = weir_dtype_size(from) == weir_dtype_size(to) ? WEIR_INPUT(0) : 0;
+    bind->run = run_cast;
+    bind->state = state;
+    return WEIR_STATUS_OK;
+}
+
+static const weir_op_def ops[] = {
+    {.name = "Cast",
+     .inputs = WEIR_ARGS({"x", .type_attr = "SrcT"}),
+     .outputs = WEIR_ARGS({"y", .type_attr = "DstT"}),
+     .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("SrcT", NULL), WEIR_A_TYPE("DstT", NULL), WEIR_A_BOOL("Truncate", false)),
+     .infer = weir_infer_same,
+     .gradient_kind = WEIR_GRADIENT_FUNCTION,
+     .gradient = cast_gradient},
+    {.name = NULL},
+};
+
+static const weir_kernel kernels[] = {
+    {.op = "Cast", .bind = bind_cast, .on_accelerators = true, .is_cheap = true},
+    {.op = NULL},
+};
+
+const weir_op_family weir_family_cast = {.name = "cast", .ops = ops, .kernels = kernels};
