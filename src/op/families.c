@@ -5,13 +5,22 @@
 
 #define FAMILIES(X)                                                                                                    \
     X(accumulator)                                                                                                     \
+    X(broadcast)                                                                                                       \
+    X(cast)                                                                                                            \
     X(control_flow)                                                                                                    \
+    X(math_binary)                                                                                                     \
+    X(math_unary)                                                                                                      \
+    X(matmul)                                                                                                          \
     X(misc)                                                                                                            \
     X(optimizer)                                                                                                       \
     X(queue)                                                                                                           \
+    X(random)                                                                                                          \
+    X(reduce)                                                                                                          \
     X(resource_variable)                                                                                               \
     X(save)                                                                                                            \
+    X(select)                                                                                                          \
     X(send_receive)                                                                                                    \
+    X(softmax)                                                                                                         \
     X(state)
 
 #define DECLARE(name) extern const weir_op_family weir_family_##name;
