@@ -45,7 +45,6 @@ typedef enum weir_flag_kind {
 
 /* One line of the table. Borrows everything it points to. */
 typedef struct weir_flag {
-    weir_flag_kind kind;
     const char *name; /* without dashes */
     const char *help; /* one line; of a heading: its text */
     union {
@@ -54,11 +53,12 @@ typedef struct weir_flag {
         double *number;
         bool *boolean;
     } value;
-    bool has_range; /* both ends included */
-    int64_t least_integer;
+    int64_t least_integer; /* with has_range; both ends included */
     int64_t most_integer;
     double least_number;
     double most_number;
+    weir_flag_kind kind;
+    bool has_range;
 } weir_flag;
 
 #ifndef __cplusplus

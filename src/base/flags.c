@@ -17,8 +17,7 @@
 /* What one argument turned out to be. */
 typedef struct argument {
     const weir_flag *flag; /* NULL: --help */
-    const char *value;     /* NULL: a boolean named alone */
-    bool is_negated;       /* --noname */
+    const char *value;
 } argument;
 
 static const weir_flag *find_flag(const weir_flag *table, const char *name, size_t length)
@@ -95,7 +94,7 @@ static weir_status read_number(const weir_flag *flag, const char *value, double 
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* a decimal point, whatever the user's language */
     if (plain == (locale_t)0)
-        return weir_fail_memory(sizeof plain);
+        return weir_fail(WEIR_RESOURCE_EXHAUSTED, "--%s=%s: no memory to read a number", flag->name, value);
     char *end = NULL;
     errno = 0;
     double number = strtod_l(value, &end, plain);
@@ -112,20 +111,16 @@ static weir_status read_number(const weir_flag *flag, const char *value, double 
     return WEIR_STATUS_OK;
 }
 
-static weir_status read_boolean(const argument *argument, bool *out)
+static weir_status read_boolean(const weir_flag *flag, const char *value, bool *out)
 {
     static const char *const words[] = {"false", "f", "0", "true", "t", "1"};
-    if (argument->value == NULL) {
-        *out = !argument->is_negated;
-        return WEIR_STATUS_OK;
-    }
     for (int i = 0; i < 6; i++) {
-        if (strcasecmp(argument->value, words[i]) == 0) {
+        if (strcasecmp(value, words[i]) == 0) {
             *out = i >= 3;
             return WEIR_STATUS_OK;
         }
     }
-    return fail_value(argument->flag, argument->value, "must be true, t, 1, false, f or 0");
+    return fail_value(flag, value, "must be true, t, 1, false, f or 0");
 }
 
 /* Checks the value of an argument, and sets the variable when asked to. */
@@ -151,7 +146,7 @@ static weir_status take_value(const argument *argument, bool set)
             *flag->value.number = number;
         break;
     case WEIR_FLAG_KIND_BOOLEAN:
-        WEIR_TRY(read_boolean(argument, &boolean));
+        WEIR_TRY(read_boolean(flag, argument->value, &boolean));
         if (set)
             *flag->value.boolean = boolean;
         break;
@@ -170,9 +165,11 @@ static bool is_positional(const char *text)
     return text[0] != '-' || text[1] == '\0' || strchr("0123456789.", text[1]) != NULL;
 }
 
-/* A boolean takes no value from the next argument; one that looks meant as such is not swallowed in silence. */
-static weir_status check_after_boolean(const weir_flag *flag, const char *next)
+/* A boolean without "=". It takes no value from the next argument; one that looks meant as such is not swallowed in
+ * silence. */
+static weir_status value_of_boolean(const weir_flag *flag, const char *next, argument *out)
 {
+    out->value = "true";
     if (next != NULL && (strcasecmp(next, "true") == 0 || strcasecmp(next, "false") == 0))
         return weir_fail(WEIR_INVALID_ARGUMENT, "--%s %s: write --%s=%s", flag->name, next, flag->name, next);
     return WEIR_STATUS_OK;
@@ -200,7 +197,7 @@ static weir_status read_argument(const weir_flag *table, char **argv, int *at, a
     size_t length = strcspn(name, "=");
     const char *value = name[length] == '=' ? name + length + 1 : NULL;
     const weir_flag *flag = find_flag(table, name, length);
-    *out = (argument){.flag = flag, .value = value};
+    *out = (argument){.flag = flag, .value = value != NULL ? value : ""};
     if (name - given != 2)
         return fail_unknown(table, given, name);
     if (flag == NULL && value == NULL && strcmp(name, "help") == 0)
@@ -211,13 +208,15 @@ static weir_status read_argument(const weir_flag *table, char **argv, int *at, a
             return fail_unknown(table, given, name);
         if (value != NULL)
             return weir_fail(WEIR_INVALID_ARGUMENT, "%s: --no%s takes no value", given, flag->name);
-        *out = (argument){.flag = flag, .is_negated = true};
+        *out = (argument){.flag = flag, .value = "false"};
+        return WEIR_STATUS_OK;
     }
     if (flag == NULL)
         return fail_unknown(table, given, name);
-    if (flag->kind == WEIR_FLAG_KIND_BOOLEAN)
-        return value == NULL ? check_after_boolean(flag, argv[*at + 1]) : WEIR_STATUS_OK;
-    return value == NULL ? value_from_next(flag, argv, at, out) : WEIR_STATUS_OK;
+    if (value != NULL)
+        return WEIR_STATUS_OK;
+    return flag->kind == WEIR_FLAG_KIND_BOOLEAN ? value_of_boolean(flag, argv[*at + 1], out)
+                                                : value_from_next(flag, argv, at, out);
 }
 
 /* Goes through the line. With set, sets the variables and moves the positional arguments to the front; *count is then

@@ -5,8 +5,10 @@
 #ifndef TESTS_HUGE_SIZES_H
 #define TESTS_HUGE_SIZES_H
 
-const char *__asan_default_options(void);
-const char *__tsan_default_options(void);
+#include <weir/export.h>
+
+WEIR_API const char *__asan_default_options(void);
+WEIR_API const char *__tsan_default_options(void);
 
 const char *__asan_default_options(void)
 {
