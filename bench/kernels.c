@@ -272,8 +272,8 @@ static onednn_peer make_onednn(const weir_convolution_options *o, dnnl_format_ta
     const dnnl_dims_t behind = {o->out_height - 1 + o->filter_height - o->in_height - o->pad_top,
                                 o->out_width - 1 + o->filter_width - o->in_width - o->pad_left};
     dnnl_convolution_desc_t description;
-    need(dnnl_convolution_forward_desc_init(&description, dnnl_forward_training, dnnl_convolution_direct, &dx, &df, NULL,
-                                            &dy, strides, before, behind));
+    need(dnnl_convolution_forward_desc_init(&description, dnnl_forward_training, dnnl_convolution_direct, &dx, &df,
+                                            NULL, &dy, strides, before, behind));
     dnnl_primitive_desc_t forward, chosen;
     need(dnnl_primitive_desc_create(&forward, &description, NULL, engine, NULL));
     int names[3] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
@@ -308,7 +308,8 @@ static onednn_peer make_onednn(const weir_convolution_options *o, dnnl_format_ta
 
 static void bench_convolution(double top, int batch, int size, int in, int window, int out, int direction)
 {
-    weir_convolution_options o = {.type = WEIR_FLOAT, .direction = (weir_convolution_direction)direction, .batch = batch};
+    weir_convolution_options o = {
+        .type = WEIR_FLOAT, .direction = (weir_convolution_direction)direction, .batch = batch};
     o.in_height = o.in_width = size;
     o.in_channels = in;
     o.filter_height = o.filter_width = window;
@@ -348,8 +349,8 @@ static void bench_convolution(double top, int batch, int size, int in, int windo
 
 static void bench_convolutions(double top)
 {
-    static const int shapes[][5] = {{1024, 28, 1, 5, 6}, {1024, 14, 6, 5, 12}, {100, 28, 1, 5, 32}, {100, 14, 32, 5, 64},
-                                    {16, 28, 64, 3, 64}, {100, 14, 16, 3, 16}};
+    static const int shapes[][5] = {{1024, 28, 1, 5, 6},  {1024, 14, 6, 5, 12}, {100, 28, 1, 5, 32},
+                                    {100, 14, 32, 5, 64}, {16, 28, 64, 3, 64},  {100, 14, 16, 3, 16}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int direction = 0; direction < 3; direction++)
             bench_convolution(top, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], shapes[i][4], direction);

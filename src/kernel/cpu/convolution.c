@@ -71,10 +71,9 @@ static void turn_tap(void *context, int64_t tap, int lane)
     const weir_convolution_options *o = &run->plan->options;
     const int64_t i = turn->phase_height + o->stride_height * (run->height.taps - 1 - tap / run->width.taps);
     const int64_t j = turn->phase_width + o->stride_width * (run->width.taps - 1 - tap % run->width.taps);
-    run->plan->kernels->matmul->transpose(run->second + (i * o->filter_width + j) * o->in_channels * o->out_channels,
-                                          o->out_channels, o->in_channels, o->out_channels,
-                                          run->filter + tap * o->out_channels * run->plan->filter_row,
-                                          run->plan->filter_row);
+    run->plan->kernels->matmul->transpose(
+        run->second + (i * o->filter_width + j) * o->in_channels * o->out_channels, o->out_channels, o->in_channels,
+        o->out_channels, run->filter + tap * o->out_channels * run->plan->filter_row, run->plan->filter_row);
 }
 
 void weir_convolution_turn_filter(weir_convolution_context *run, weir_team *team, int64_t phase_height,

@@ -49,19 +49,19 @@ typedef struct weir_convolution_axis {
 typedef struct weir_convolution_plan {
     weir_convolution_options options; /* zeros replaced by what they mean */
     const weir_cpu_kernels *kernels;
-    int route;                            /* which loops */
-    int64_t phases_height, phases_width;  /* the input gradient's, by stride */
-    weir_convolution_axis height, width;  /* of the only phase */
-    int64_t in_channels, out_channels;    /* as the loops see them: swapped in the input gradient */
-    int64_t filter_row;                   /* floats of a row of the filter as the loops see it */
+    int route;                           /* which loops */
+    int64_t phases_height, phases_width; /* the input gradient's, by stride */
+    weir_convolution_axis height, width; /* of the only phase */
+    int64_t in_channels, out_channels;   /* as the loops see them: swapped in the input gradient */
+    int64_t filter_row;                  /* floats of a row of the filter as the loops see it */
     int64_t blocks;
-    int64_t block_images;                 /* images in a block */
-    int64_t block_rows;                   /* result rows in a block */
-    int64_t block_channels;               /* filter gradient: input channels in a block */
-    int64_t filter_bytes;                 /* shared scratch: the repacked filter, or the blocks' partial results */
-    int64_t lane_bytes;                   /* scratch of one lane */
-    int64_t shared_bytes;                 /* scratch common to all lanes */
-    weir_matmul_plan matmul;              /* where the convolution is a plain matrix product */
+    int64_t block_images;    /* images in a block */
+    int64_t block_rows;      /* result rows in a block */
+    int64_t block_channels;  /* filter gradient: input channels in a block */
+    int64_t filter_bytes;    /* shared scratch: the repacked filter, or the blocks' partial results */
+    int64_t lane_bytes;      /* scratch of one lane */
+    int64_t shared_bytes;    /* scratch common to all lanes */
+    weir_matmul_plan matmul; /* where the convolution is a plain matrix product */
 } weir_convolution_plan;
 
 /* Output size and padding before the image of one axis, by TensorFlow's rules. SAME: out = ceil(in / stride), VALID: the

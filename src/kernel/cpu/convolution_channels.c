@@ -56,7 +56,8 @@ static void prepare_forward(weir_convolution_plan *plan)
     const weir_convolution_options *o = &plan->options;
     const weir_matmul_kernels *kernels = plan->kernels->matmul;
     const bool backwards = o->direction == WEIR_CONVOLUTION_INPUT_GRADIENT;
-    plan->filter_row = kernels->partial_vectors ? plan->out_channels : weir_round_up(plan->out_channels, kernels->lanes);
+    plan->filter_row =
+        kernels->partial_vectors ? plan->out_channels : weir_round_up(plan->out_channels, kernels->lanes);
     if (backwards || plan->filter_row != plan->out_channels)
         plan->filter_bytes = o->filter_height * o->filter_width * plan->in_channels * plan->filter_row * 4;
     plan->shared_bytes = plan->filter_bytes;
@@ -74,7 +75,8 @@ static void prepare_forward(weir_convolution_plan *plan)
     }
     plan->block_rows = weir_most(1, rows);
     if (o->batch < WANTED_BLOCKS)
-        plan->block_rows = weir_most(weir_least(4, rows), weir_divide_up(rows, weir_divide_up(WANTED_BLOCKS, o->batch)));
+        plan->block_rows =
+            weir_most(weir_least(4, rows), weir_divide_up(rows, weir_divide_up(WANTED_BLOCKS, o->batch)));
     while (plan->block_rows > 1 && rows_behind(&plan->height, plan->block_rows) * row_bytes > ROW_BYTES)
         plan->block_rows = weir_divide_up(plan->block_rows, 2);
     for (int64_t phase = 0; phase < plan->phases_height; phase++) {
@@ -134,8 +136,8 @@ static void forward_block(void *context, int64_t block, int lane)
     const int64_t to = weir_least(height->out, from + plan->block_rows);
     const int64_t channels = plan->in_channels;
     const float *in = run->first + image * height->in * width->in * channels;
-    float *out = run->out + image * (backwards ? o->in_height * o->in_width : o->out_height * o->out_width) *
-                                plan->out_channels;
+    float *out =
+        run->out + image * (backwards ? o->in_height * o->in_width : o->out_height * o->out_width) * plan->out_channels;
     const int64_t out_width = backwards ? o->in_width : o->out_width;
 
     const int64_t span = span_of(width);
@@ -216,8 +218,8 @@ static void run_forward(weir_convolution_context *run, weir_team *team, void *sc
                 run->height.taps = run->width.taps = 0;
             if (backwards)
                 weir_convolution_turn_filter(run, team, i, j);
-            weir_parallel_for(team, plan->options.batch * weir_divide_up(run->height.out, plan->block_rows), forward_block,
-                              run);
+            weir_parallel_for(team, plan->options.batch * weir_divide_up(run->height.out, plan->block_rows),
+                              forward_block, run);
         }
 }
 
@@ -233,8 +235,8 @@ static void prepare_filter_gradient(weir_convolution_plan *plan)
 {
     const weir_convolution_options *o = &plan->options;
     const weir_matmul_kernels *kernels = plan->kernels->matmul;
-    const int64_t image_bytes = 4 * (o->in_height * o->in_width * o->in_channels + o->out_height * o->out_width *
-                                                                                         o->out_channels);
+    const int64_t image_bytes =
+        4 * (o->in_height * o->in_width * o->in_channels + o->out_height * o->out_width * o->out_channels);
     plan->block_images = weir_least(o->batch, weir_most(1, CHUNK_BYTES / image_bytes));
     plan->block_channels = o->in_channels;
     if (!joins_taps(o)) {
@@ -244,7 +246,8 @@ static void prepare_filter_gradient(weir_convolution_plan *plan)
     plan->blocks = o->filter_height * weir_divide_up(o->in_channels, plan->block_channels);
     plan->filter_row = weir_round_up(o->out_channels, kernels->lanes);
     if (joins_taps(o)) /* rows of the images of a chunk with their zeros */
-        plan->lane_bytes += plan->block_images * o->out_height * weir_round_up(span_of(&plan->width) * o->in_channels, 16) * 4;
+        plan->lane_bytes +=
+            plan->block_images * o->out_height * weir_round_up(span_of(&plan->width) * o->in_channels, 16) * 4;
     if (!kernels->partial_vectors && o->out_channels % kernels->lanes != 0) /* y's gradient in whole vectors */
         plan->lane_bytes += plan->block_images * o->out_height * o->out_width * plan->filter_row * 4;
 }

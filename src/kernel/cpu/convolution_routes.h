@@ -13,8 +13,9 @@ typedef struct weir_convolution_context {
     const weir_convolution_plan *plan;
     const float *first, *second, *bias;
     float *out;
-    float *filter; /* what the loops read: the caller's filter or a repacked one; partial results in a filter gradient */
-    char *lanes;   /* scratch of lane 0 */
+    float
+        *filter; /* what the loops read: the caller's filter or a repacked one; partial results in a filter gradient */
+    char *lanes; /* scratch of lane 0 */
     weir_convolution_axis height, width; /* of this phase */
 } weir_convolution_context;
 

@@ -8,6 +8,7 @@
 
 #define DECLARE(tier)                                                                                                  \
     extern const struct weir_matmul_kernels weir_matmul_kernels_##tier;                                                \
+    extern const struct weir_convolution_kernels weir_convolution_kernels_##tier;                                      \
     extern const struct weir_batch_norm_kernels weir_batch_norm_kernels_##tier;
 WEIR_CPU_TIERS(DECLARE)
 
@@ -16,6 +17,7 @@ WEIR_CPU_TIERS(DECLARE)
         .name = #name_of_tier,                                                                                         \
         .tier = WEIR_CPU_TIER_##name_of_tier,                                                                          \
         .matmul = &weir_matmul_kernels_##name_of_tier,                                                                 \
+        .convolution = &weir_convolution_kernels_##name_of_tier,                                                       \
         .batch_norm = &weir_batch_norm_kernels_##name_of_tier,                                                         \
     },
 static const weir_cpu_kernels tables[] = {WEIR_CPU_TIERS(ENTRY)};

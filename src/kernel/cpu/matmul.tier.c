@@ -206,47 +206,11 @@ WEIR_INLINE void wide(const weir_tile_arguments *t, const int rows, const int ve
 WIDE_TILE(1, WIDE)
 WIDE_TILE(2, WIDE)
 
-#if WEIR_LANES == 16
-/* The lanes' sums of 16 vectors, in the lanes of one. */
-WEIR_INLINE floats sums_of_16(const floats *vector)
-{
-    floats low[8], pair[4], half[2];
-    WEIR_UNROLL for (int i = 0; i < 8; i++)
-    {
-        __m512 a = (__m512)vector[2 * i], b = (__m512)vector[2 * i + 1];
-        low[i] = (floats)_mm512_unpacklo_ps(a, b) + (floats)_mm512_unpackhi_ps(a, b);
-    }
-    WEIR_UNROLL for (int i = 0; i < 4; i++)
-    {
-        __m512d a = (__m512d)low[2 * i], b = (__m512d)low[2 * i + 1];
-        pair[i] = (floats)_mm512_unpacklo_pd(a, b) + (floats)_mm512_unpackhi_pd(a, b);
-    }
-    WEIR_UNROLL for (int i = 0; i < 2; i++)
-    {
-        __m512 a = (__m512)pair[2 * i], b = (__m512)pair[2 * i + 1];
-        half[i] = (floats)_mm512_shuffle_f32x4(a, b, 0x88) + (floats)_mm512_shuffle_f32x4(a, b, 0xdd);
-    }
-    __m512 a = (__m512)half[0], b = (__m512)half[1];
-    return (floats)_mm512_shuffle_f32x4(a, b, 0x88) + (floats)_mm512_shuffle_f32x4(a, b, 0xdd);
-}
-#endif
-
-/* sums[i] = the sum over the lanes of vector[i], for i < count; vector and sums have room for DOT_SUMS. */
-WEIR_INLINE void sums_of(floats *vector, const int count, float *sums)
-{
-#if WEIR_LANES == 16
-    WEIR_UNROLL for (int i = count; i < DOT_SUMS; i++) vector[i] = floats_zero();
-    WEIR_UNROLL for (int i = 0; i < count; i += 16) floats_store(sums + i, sums_of_16(vector + i));
-#else
-    WEIR_UNROLL for (int i = 0; i < count; i++) sums[i] = floats_sum(vector[i]);
-#endif
-}
-
 /* rows x columns dot products at once; real_* of them are wanted, the others repeat the last. */
 WEIR_INLINE void dot_tile(const weir_dot_arguments *t, int64_t i, int64_t j, int64_t real_rows, int64_t real_columns,
                           const int rows, const int columns)
 {
-    floats sum[DOT_SUMS];
+    floats sum[DOT_ROWS * DOT_COLUMNS > 2 * DOT_COLUMNS ? DOT_ROWS * DOT_COLUMNS : 2 * DOT_COLUMNS];
     const float *a[DOT_ROWS], *b[2 * DOT_COLUMNS];
     WEIR_UNROLL for (int r = 0; r < rows; r++) a[r] = t->a + (i + (r < real_rows ? r : real_rows - 1)) * t->a_row;
     WEIR_UNROLL for (int s = 0; s < columns; s++) b[s] =
@@ -276,7 +240,7 @@ WEIR_INLINE void dot_tile(const weir_dot_arguments *t, int64_t i, int64_t j, int
         }
     }
     float sums[DOT_SUMS];
-    sums_of(sum, rows * columns, sums);
+    floats_sums(sum, rows * columns, sums);
     for (int64_t r = 0; r < real_rows; r++) {
         float *c = t->c + (i + r) * t->c_row + j;
         for (int64_t s = 0; s < real_columns; s++) {

@@ -1,5 +1,6 @@
 /*
- * Transposition of blocks of WEIR_LANES x WEIR_LANES floats in registers, for *.tier.c files.
+ * Transposition of blocks of WEIR_LANES x WEIR_LANES floats in registers, and sums over the lanes of many vectors, for
+ * *.tier.c files.
  */
 #ifndef KERNEL_CPU_TIER_TRANSPOSE_H
 #define KERNEL_CPU_TIER_TRANSPOSE_H
@@ -93,6 +94,46 @@ WEIR_INLINE void floats_transpose_array(const float *in, int64_t in_row, int64_t
                 floats_store_part(to + k * out_row, block[k], height);
         }
     }
+}
+
+#if WEIR_LANES == 16
+/* The lanes' sums of 16 vectors, in the lanes of one. */
+WEIR_INLINE floats floats_sums_16(const floats *vector)
+{
+    floats low[8], pair[4], half[2];
+    WEIR_UNROLL for (int i = 0; i < 8; i++)
+    {
+        __m512 a = (__m512)vector[2 * i], b = (__m512)vector[2 * i + 1];
+        low[i] = (floats)_mm512_unpacklo_ps(a, b) + (floats)_mm512_unpackhi_ps(a, b);
+    }
+    WEIR_UNROLL for (int i = 0; i < 4; i++)
+    {
+        __m512d a = (__m512d)low[2 * i], b = (__m512d)low[2 * i + 1];
+        pair[i] = (floats)_mm512_unpacklo_pd(a, b) + (floats)_mm512_unpackhi_pd(a, b);
+    }
+    WEIR_UNROLL for (int i = 0; i < 2; i++)
+    {
+        __m512 a = (__m512)pair[2 * i], b = (__m512)pair[2 * i + 1];
+        half[i] = (floats)_mm512_shuffle_f32x4(a, b, 0x88) + (floats)_mm512_shuffle_f32x4(a, b, 0xdd);
+    }
+    __m512 a = (__m512)half[0], b = (__m512)half[1];
+    return (floats)_mm512_shuffle_f32x4(a, b, 0x88) + (floats)_mm512_shuffle_f32x4(a, b, 0xdd);
+}
+#endif
+
+/* sums[i] = the sum over the lanes of vector[i], for i < count, a constant up to 32; sums has room for the next multiple
+ * of 16. */
+WEIR_INLINE void floats_sums(const floats *vector, const int count, float *sums)
+{
+#if WEIR_LANES == 16
+    floats padded[32];
+    WEIR_UNROLL for (int i = 0; i < 32; i++) padded[i] = i < count ? vector[i] : floats_zero();
+    floats_store(sums, floats_sums_16(padded));
+    if (count > 16)
+        floats_store(sums + 16, floats_sums_16(padded + 16));
+#else
+    WEIR_UNROLL for (int i = 0; i < count; i++) sums[i] = floats_sum(vector[i]);
+#endif
 }
 
 #endif
