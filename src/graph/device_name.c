@@ -3,19 +3,29 @@
  */
 #include "graph/device_name.h"
 
-#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "base/text.h"
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* A letter, then letters, digits and "_", into out, which must be empty: a part given twice is no name. "*": open. */
 static bool copy_word(char *out, size_t size, const char *text, size_t length)
 {
-    if (length == 0 || length >= size || !isalpha((unsigned char)text[0]))
+    if (length == 1 && text[0] == '*')
+        return true;
+    if (out[0] != '\0' || length == 0 || length >= size || !is_letter(text[0]))
         return false;
     for (size_t i = 0; i < length; i++) {
-        if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+        if (!is_letter(text[i]) && !is_digit(text[i]) && text[i] != '_')
             return false;
     }
     memcpy(out, text, length);
@@ -23,18 +33,16 @@ static bool copy_word(char *out, size_t size, const char *text, size_t length)
     return true;
 }
 
-/* A decimal number or "*" (open). */
+/* A decimal number, given once, or "*" (open). */
 static bool parse_index(const char *text, size_t length, int *out)
 {
-    if (length == 1 && text[0] == '*') {
-        *out = -1;
+    if (length == 1 && text[0] == '*')
         return true;
-    }
-    if (length == 0 || length > 9)
+    if (*out >= 0 || length == 0 || length > 9)
         return false;
     int value = 0;
     for (size_t i = 0; i < length; i++) {
-        if (!isdigit((unsigned char)text[i]))
+        if (!is_digit(text[i]))
             return false;
         value = value * 10 + (text[i] - '0');
     }
@@ -48,6 +56,13 @@ static bool has_prefix(const char *text, size_t length, const char *prefix, size
     return length > *prefix_length && memcmp(text, prefix, *prefix_length) == 0;
 }
 
+/* The short forms of two types, with or without an index: "cpu:0", "GPU". */
+static bool is_short_form(const char *text, size_t length)
+{
+    return length >= 3 && (length == 3 || text[3] == ':') &&
+           (strncasecmp(text, "cpu", 3) == 0 || strncasecmp(text, "gpu", 3) == 0);
+}
+
 static bool parse_type_and_index(const char *text, size_t length, weir_device_name *out)
 {
     const char *colon = memchr(text, ':', length);
@@ -55,7 +70,7 @@ static bool parse_type_and_index(const char *text, size_t length, weir_device_na
     if (!copy_word(out->type, sizeof out->type, text, type_length))
         return false;
     for (char *c = out->type; *c != '\0'; c++)
-        *c = (char)toupper((unsigned char)*c);
+        *c = *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c;
     if (colon == NULL)
         return true;
     return parse_index(colon + 1, length - type_length - 1, &out->id);
@@ -64,21 +79,15 @@ static bool parse_type_and_index(const char *text, size_t length, weir_device_na
 static bool parse_part(const char *text, size_t length, weir_device_name *out)
 {
     size_t skip = 0;
-    if (has_prefix(text, length, "job:", &skip)) {
-        if (length == skip + 1 && text[skip] == '*')
-            return true;
+    if (has_prefix(text, length, "job:", &skip))
         return copy_word(out->job, sizeof out->job, text + skip, length - skip);
-    }
     if (has_prefix(text, length, "replica:", &skip))
         return parse_index(text + skip, length - skip, &out->replica);
     if (has_prefix(text, length, "task:", &skip))
         return parse_index(text + skip, length - skip, &out->task);
     if (has_prefix(text, length, "device:", &skip))
         return parse_type_and_index(text + skip, length - skip, out);
-    if (has_prefix(text, length, "cpu:", &skip) || has_prefix(text, length, "gpu:", &skip) ||
-        has_prefix(text, length, "CPU:", &skip) || has_prefix(text, length, "GPU:", &skip))
-        return parse_type_and_index(text, length, out);
-    if (length == 3 && (strncasecmp(text, "cpu", 3) == 0 || strncasecmp(text, "gpu", 3) == 0))
+    if (is_short_form(text, length))
         return parse_type_and_index(text, length, out);
     return false;
 }

@@ -8,9 +8,6 @@
 #include "base/text.h"
 #include "graph/scope.h"
 
-/* The version a current TensorFlow writes; readers accept any producer. */
-#define PRODUCER_VERSION 1395
-
 weir_graph *weir_graph_new(void)
 {
     weir_graph *graph = weir_allocate(1, sizeof *graph);
@@ -23,7 +20,7 @@ weir_graph *weir_graph_new(void)
     }
     *root = (weir_scope_record){.graph = graph, .prefix = ""};
     graph->root = root;
-    graph->producer = PRODUCER_VERSION;
+    graph->producer = WEIR_GRAPH_VERSION;
     return graph;
 }
 
@@ -43,8 +40,7 @@ void weir_graph_free(weir_graph *graph)
     for (size_t i = graph->owned.count; i > 0; i--)
         graph->owned.items[i - 1].release(graph->owned.items[i - 1].object);
     weir_list_clear(&graph->owned);
-    for (size_t i = 0; i < graph->tensors.count; i++)
-        weir_tensor_free(graph->tensors.items[i]);
+    weir_graph_drop_tensors(graph, 0);
     weir_list_clear(&graph->tensors);
     weir_map_each(&graph->collections, release_collection, NULL);
     weir_map_clear(&graph->collections);
@@ -58,21 +54,30 @@ void weir_graph_free(weir_graph *graph)
     weir_release(graph);
 }
 
+void weir_graph_drop_tensors(weir_graph *graph, size_t count)
+{
+    while (graph->tensors.count > count)
+        weir_tensor_free(graph->tensors.items[--graph->tensors.count]);
+}
+
 weir_scope weir_root(weir_graph *graph)
 {
     return (weir_scope){.record = graph != NULL ? graph->root : NULL};
 }
 
-weir_status weir_graph_take_error(weir_graph *graph)
-{
-    weir_status status = weir_error_status(&graph->error);
-    weir_error_clear(&graph->error);
-    return status;
-}
-
 weir_status weir_graph_error(const weir_graph *graph)
 {
+    if (graph == NULL) /* everything built on it did nothing: say so here at last */
+        return weir_fail(WEIR_RESOURCE_EXHAUSTED, "There is no graph: it could not be allocated");
     return weir_error_status(&graph->error);
+}
+
+weir_status weir_graph_take_error(weir_graph *graph)
+{
+    weir_status status = weir_graph_error(graph);
+    if (graph != NULL)
+        weir_error_clear(&graph->error);
+    return status;
 }
 
 weir_status weir_scope_fail(weir_scope scope, weir_status status)
@@ -92,28 +97,31 @@ weir_status weir_scope_fail(weir_scope scope, weir_status status)
 
 void weir_graph_set_seed(weir_graph *graph, int64_t seed)
 {
+    if (graph == NULL)
+        return;
     graph->has_seed = true;
     graph->seed = seed;
 }
 
 void weir_graph_finalize(weir_graph *graph)
 {
-    graph->is_final = true;
+    if (graph != NULL)
+        graph->is_final = true;
 }
 
 int weir_graph_num_nodes(const weir_graph *graph)
 {
-    return (int)graph->nodes.count;
+    return graph != NULL ? (int)graph->nodes.count : 0;
 }
 
 weir_node *weir_graph_node(const weir_graph *graph, int index)
 {
-    return index >= 0 && (size_t)index < graph->nodes.count ? graph->nodes.items[index] : NULL;
+    return graph != NULL && index >= 0 && (size_t)index < graph->nodes.count ? graph->nodes.items[index] : NULL;
 }
 
 weir_node *weir_graph_find(const weir_graph *graph, const char *name)
 {
-    return name != NULL ? weir_map_get(&graph->by_name, name, strlen(name)) : NULL;
+    return graph != NULL && name != NULL ? weir_map_get(&graph->by_name, name, strlen(name)) : NULL;
 }
 
 static const char *nearest_name(const weir_graph *graph, const char *name)
@@ -130,8 +138,7 @@ static const char *nearest_name(const weir_graph *graph, const char *name)
     return nearest;
 }
 
-/* Splits "name:12" as TensorFlow does: the digits after the last colon, if there are some and a name before it. */
-static size_t split_output_name(const char *name, int *index)
+size_t weir_split_output_name(const char *name, int *index)
 {
     size_t length = strlen(name);
     size_t digits = length;
@@ -147,8 +154,10 @@ static size_t split_output_name(const char *name, int *index)
 
 weir_status weir_graph_find_output(const weir_graph *graph, const char *name, weir_output *out)
 {
+    if (graph == NULL || name == NULL)
+        return weir_fail(WEIR_INVALID_ARGUMENT, "No graph or no name was given");
     int index = 0;
-    size_t length = split_output_name(name, &index);
+    size_t length = weir_split_output_name(name, &index);
     weir_node *node = weir_map_get(&graph->by_name, name, length);
     if (node == NULL) {
         const char *nearest = nearest_name(graph, name);

@@ -41,6 +41,8 @@ struct weir_node {
     const struct weir_control_block *block; /* innermost control block it was built in */
     const char *file; /* where the caller built it; NULL when imported */
     int line;
+    unsigned mark;         /* scratch of whoever builds, see weir_graph_new_mark */
+    weir_bytes full_type;  /* serialized FullTypeDef of an imported node, kept for export; size 0: none */
 };
 
 struct weir_graph {
@@ -59,9 +61,14 @@ struct weir_graph {
     bool is_final;
     WEIR_LIST(weir_tensor *) tensors; /* references held by attributes */
     WEIR_LIST(struct weir_owned) owned; /* freed with the graph: what belongs to its scopes */
-    int producer;          /* version of the imported GraphDef, or ours */
+    unsigned newest_mark;
+    int producer;          /* versions as in the GraphDef that was imported, or ours */
+    int min_consumer;
+    weir_bytes library;    /* serialized FunctionDefLibrary of imported graphs, kept for export; size 0: none */
 };
 
+/* The version of graphs we know and write: TensorFlow 2.21's. */
+#define WEIR_GRAPH_VERSION 2474
 
 /* The attribute, or NULL. */
 const weir_attr_value *weir_node_find_attr(const weir_node *node, const char *name);
@@ -78,8 +85,38 @@ weir_shape weir_node_shape(const weir_node *node, const char *name);
 /* The index of the first flattened input (output) of the arg, and how many there are. */
 int weir_node_arg_count(const weir_node *node, const weir_arg_def *arg);
 
-/* A unique name for a node or scope by TensorFlow's rule; NULL without memory. */
+/* A unique name that was found but not entered yet. */
+typedef struct weir_name_claim {
+    const char *name; /* in the arena */
+    int *count;       /* of the name that was asked for; NULL: its first use */
+    int next;         /* what the count becomes */
+} weir_name_claim;
+
+/* Finds a unique name for a node or scope by TensorFlow's rule, and enters it into the table. */
+WEIR_WARN_UNUSED weir_status weir_name_find(weir_graph *graph, const char *name, weir_name_claim *claim);
+WEIR_WARN_UNUSED weir_status weir_name_enter(weir_graph *graph, const weir_name_claim *claim);
+
+/* Enters a name that was chosen otherwise, so that later ones differ from it. */
+WEIR_WARN_UNUSED weir_status weir_name_note(weir_graph *graph, const char *name);
+
+/* Both steps at once; NULL without memory. */
 const char *weir_graph_unique_name(weir_graph *graph, const char *name);
+
+/* Letters, digits and _.\-/> only, not empty. In ASCII, whatever the locale. */
+bool weir_is_name(const char *name);
+
+/* What a name of a client's may begin with at the top level: a letter, a digit or a dot. */
+bool weir_is_name_start(char c);
+
+/* Splits "name:12" as TensorFlow does: the digits after the last colon, if there are some and a name before it, are the
+ * index (else 0). Returns the length of the name. */
+size_t weir_split_output_name(const char *name, int *index);
+
+/* A number that no node's mark has: nodes can be marked as seen without memory for it. Builder's thread. */
+static inline unsigned weir_graph_new_mark(weir_graph *graph)
+{
+    return ++graph->newest_mark;
+}
 
 /* "{{node NAME}} = Op[attrs](inputs)" with file:line when known, for error texts. */
 void weir_node_describe(const weir_node *node, weir_text *text);
@@ -94,6 +131,15 @@ weir_node *weir_node_draft(weir_graph *graph, const weir_op_def *op, const weir_
 
 /* Puts a finished draft into the graph under its name, which must be unique: ALREADY_EXISTS otherwise. */
 WEIR_WARN_UNUSED weir_status weir_graph_add(weir_graph *graph, weir_node *node);
+
+/* Gives up the tensors that attributes kept since there were count of them: those of drafts that failed. */
+void weir_graph_drop_tensors(weir_graph *graph, size_t count);
+
+bool weir_node_is_merge(const weir_node *node);
+bool weir_node_is_next_iteration(const weir_node *node);
+
+/* weir_node_set_back_edge with a status instead of the sticky error; both may be drafts. */
+WEIR_WARN_UNUSED weir_status weir_node_connect_back(weir_node *merge, int index, weir_output next_iteration);
 
 /* The op of a name from the graph's index, or NULL. */
 const weir_op_def *weir_graph_op(weir_graph *graph, const char *name);

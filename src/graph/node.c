@@ -1,11 +1,15 @@
 /*
- * Building nodes: name, device, control inputs; and what can be asked of a node.
+ * Nodes: drafts, their way into the graph, back edges, and what can be asked of a node. How a node is built in a scope
+ * stands in build.c.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "graph/graph.h"
-#include "graph/scope.h"
+
+static bool is_output(weir_output output)
+{
+    return output.node != NULL && output.index >= 0 && output.index < output.node->num_outputs;
+}
 
 const weir_op_def *weir_graph_op(weir_graph *graph, const char *name)
 {
@@ -43,215 +47,55 @@ weir_status weir_graph_add(weir_graph *graph, weir_node *node)
     return status;
 }
 
-static const char *nearest_op(const char *name)
+/* ---- Back edges of loops ---- */
+
+bool weir_node_is_merge(const weir_node *node)
 {
-    const char *nearest = NULL;
-    int nearest_distance = (int)strlen(name) / 3 + 1;
-    for (const weir_op_family *const *family = weir_op_families; *family != NULL; family++) {
-        for (const weir_op_def *op = (*family)->ops; op->name != NULL; op++) {
-            int distance = weir_text_distance(name, op->name);
-            if (distance < nearest_distance) {
-                nearest = op->name;
-                nearest_distance = distance;
-            }
-        }
-    }
-    return nearest;
+    return strcmp(node->op->name, "Merge") == 0 || strcmp(node->op->name, "RefMerge") == 0;
 }
 
-static weir_status unknown_op(const char *name)
+bool weir_node_is_next_iteration(const weir_node *node)
 {
-    const char *nearest = nearest_op(name);
-    return weir_fail(WEIR_NOT_FOUND, "Op type not registered '%s'%s%s%s", name, nearest != NULL ? "; did you mean '" : "",
-                     nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    return strcmp(node->op->name, "NextIteration") == 0 || strcmp(node->op->name, "RefNextIteration") == 0;
 }
 
-static bool is_node_name(const char *name, bool is_root)
+static weir_status check_back_edge(const weir_node *merge, int index, weir_output source)
 {
-    if (name[0] == '\0' || (is_root && !isalnum((unsigned char)name[0]) && name[0] != '.' && name[0] != '_'))
-        return false;
-    for (const char *c = name; *c != '\0'; c++) {
-        if (!isalnum((unsigned char)*c) && strchr("_.\\-/>", *c) == NULL)
-            return false;
+    if (!weir_node_is_merge(merge)) {
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Node '%s' (op %s) is no Merge: it cannot get a back edge", merge->name,
+                         merge->op->name);
     }
-    return true;
-}
-
-static weir_status set_name(weir_node *node, const weir_scope_record *record, const char *name)
-{
-    weir_graph *graph = node->graph;
-    size_t length = strlen(name);
-    bool is_absolute = length > 1 && name[length - 1] == '/';
-    if (!is_node_name(name, is_absolute || record->prefix[0] == '\0'))
-        return weir_fail(WEIR_INVALID_ARGUMENT, "'%s' is not a valid node name", name);
-    if (is_absolute) {
-        node->name = weir_arena_text(&graph->arena, name, length - 1);
-    } else {
-        const char *full = record->prefix[0] == '\0' ? name : weir_arena_format(&graph->arena, "%s%s", record->prefix, name);
-        node->name = full != NULL ? weir_graph_unique_name(graph, full) : NULL;
+    if (index < 0 || index >= merge->num_inputs)
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Merge '%s' has no input %d", merge->name, index);
+    if (source.node->graph != merge->graph || !weir_node_is_next_iteration(source.node) || !is_output(source)) {
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "'%s:%d' (op %s) is no NextIteration of the graph of Merge '%s': it cannot be its back edge",
+                         source.node->name, source.index, source.node->op->name, merge->name);
     }
-    return node->name != NULL ? WEIR_STATUS_OK : weir_fail_memory(length);
-}
-
-static bool is_inside(const weir_node *node, const weir_control_block *block)
-{
-    for (const weir_control_block *at = node->block; at != NULL; at = at->outer) {
-        if (at == block)
-            return true;
-    }
-    return false;
-}
-
-static bool has_input_inside(const weir_node *node, const weir_control_block *block)
-{
-    for (int i = 0; i < node->num_inputs; i++) {
-        if (node->inputs[i].node != NULL && is_inside(node->inputs[i].node, block))
-            return true;
-    }
-    return false;
-}
-
-/* Appends a control input unless the node depends on it already. */
-static void add_control(weir_node *node, weir_node *control)
-{
-    for (int i = 0; i < node->num_inputs; i++) {
-        if (node->inputs[i].node == control)
-            return;
-    }
-    for (int i = 0; i < node->num_controls; i++) {
-        if (node->controls[i] == control)
-            return;
-    }
-    node->controls[node->num_controls++] = control;
-}
-
-/* Control inputs of the scope's blocks, outermost first, and then the caller's own. */
-static weir_status set_controls(weir_node *node, const weir_scope_record *record, const weir_op_options *options)
-{
-    int most = options->num_controls;
-    for (const weir_control_block *block = record->controls; block != NULL; block = block->outer)
-        most += block->count;
-    node->block = record->controls;
-    if (most == 0)
-        return WEIR_STATUS_OK;
-    node->controls = weir_arena_take(&node->graph->arena, (size_t)most, sizeof *node->controls);
-    if (node->controls == NULL)
-        return weir_fail_memory((size_t)most * sizeof *node->controls);
-    for (const weir_control_block *block = record->controls; block != NULL; block = block->outer) {
-        if (has_input_inside(node, block))
-            continue;
-        for (int i = 0; i < block->count; i++)
-            add_control(node, block->nodes[i]);
-    }
-    for (int i = 0; i < options->num_controls; i++) {
-        if (options->controls[i] == NULL)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Control input %d is NULL", i);
-        add_control(node, options->controls[i]);
+    weir_dtype have = weir_output_dtype(source);
+    if (weir_dtype_base(have) != weir_dtype_base(merge->output_dtypes[0])) {
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Input %d of node %s was passed %s from %s:%d incompatible with expected %s.",
+                         index, merge->name, weir_dtype_name(have), source.node->name, source.index,
+                         weir_dtype_name(merge->output_dtypes[0]));
     }
     return WEIR_STATUS_OK;
 }
 
-/* Colocation: the group of the named node, or that node itself, and its device. */
-static weir_status set_colocation(weir_node *node, const weir_node *with)
+weir_status weir_node_connect_back(weir_node *merge, int index, weir_output next_iteration)
 {
-    const weir_attr_value *groups = weir_node_find_attr(with, "_class");
-    node->device = with->device;
-    if (groups != NULL) {
-        weir_node_set_attr(node, &(weir_attr){"_class", *groups});
-        return WEIR_STATUS_OK;
-    }
-    const char *group = weir_arena_format(&node->graph->arena, "loc:@%s", with->name);
-    if (group == NULL)
-        return weir_fail_memory(strlen(with->name));
-    weir_bytes text = {group, strlen(group)};
-    weir_node_set_attr(node, &WEIR_ATTR_STRINGS("_class", &text, 1));
+    WEIR_TRY(check_back_edge(merge, index, next_iteration));
+    merge->inputs[index] = next_iteration;
     return WEIR_STATUS_OK;
-}
-
-static weir_status set_device(weir_node *node, const weir_scope_record *record, const weir_op_options *options)
-{
-    if (options->device != NULL) {
-        node->device = weir_arena_text(&node->graph->arena, options->device, strlen(options->device));
-        return node->device != NULL ? WEIR_STATUS_OK : weir_fail_memory(strlen(options->device));
-    }
-    if (record->colocation != NULL)
-        return set_colocation(node, record->colocation);
-    return weir_scope_device(record, node->op->name, node->name, &node->device);
-}
-
-static weir_status finish(weir_node *node, const weir_scope_record *record, const weir_op_options *options)
-{
-    WEIR_TRY(weir_node_resolve(node, options->attrs, options->num_attrs, false));
-    WEIR_TRY(weir_node_infer(node));
-    WEIR_TRY(set_controls(node, record, options));
-    WEIR_TRY(set_name(node, record, options->name != NULL ? options->name : node->op->name));
-    WEIR_TRY(set_device(node, record, options));
-    return weir_graph_add(node->graph, node);
-}
-
-/* "MatMul 'name' of inputs a:0 float [2,3], b:0 float [4,5]", put before what went wrong. */
-static weir_status fail_building(weir_scope scope, const char *op, const weir_op_options *options, weir_status status)
-{
-    weir_text inputs = {0};
-    for (int i = 0; i < options->num_inputs; i++) {
-        weir_output input = options->inputs[i];
-        char shape[WEIR_SHAPE_TEXT_SIZE];
-        weir_text_append(&inputs, "%s%s:%d %s %s", i == 0 ? " of inputs " : ", ", weir_node_name(input.node), input.index,
-                         weir_dtype_name(weir_output_dtype(input)),
-                         weir_shape_text(weir_output_shape(input), shape, sizeof shape));
-    }
-    status = weir_fail_in(status, "%s '%s%s'%s", op, weir_scope_name(scope), options->name != NULL ? options->name : op,
-                          weir_text_get(&inputs));
-    weir_text_clear(&inputs);
-    return weir_scope_fail(scope, status);
-}
-
-weir_node *weir_op_build(weir_scope scope, const char *op, const weir_op_options *options)
-{
-    if (scope.record == NULL)
-        return NULL;
-    for (int i = 0; i < options->num_inputs; i++) {
-        if (options->inputs[i].node == NULL)
-            return NULL;
-    }
-    weir_graph *graph = scope.record->graph;
-    const weir_op_def *def = weir_graph_op(graph, op);
-    weir_status status = WEIR_STATUS_OK;
-    weir_node *node = NULL;
-    if (graph->is_final) {
-        status = weir_fail(WEIR_FAILED_PRECONDITION, "Graph is finalized and cannot be modified.");
-    } else if (def == NULL) {
-        status = unknown_op(op);
-    } else {
-        node = weir_node_draft(graph, def, options->inputs, options->num_inputs);
-        status = node != NULL ? WEIR_STATUS_OK : weir_fail_memory(sizeof *node);
-    }
-    if (weir_ok(status)) {
-        node->file = scope.file;
-        node->line = scope.line;
-        status = finish(node, scope.record, options);
-    }
-    if (weir_ok(status))
-        return node;
-    (void)fail_building(scope, op, options, status);
-    return NULL;
 }
 
 void weir_node_set_back_edge(weir_node *merge, int index, weir_output next_iteration)
 {
     if (merge == NULL || next_iteration.node == NULL)
         return;
-    weir_scope root = weir_root(merge->graph);
-    if (strcmp(merge->op->name, "Merge") != 0 && strcmp(merge->op->name, "RefMerge") != 0) {
-        (void)weir_scope_fail(root, weir_fail(WEIR_INVALID_ARGUMENT, "Node '%s' (op %s) is no Merge: it cannot get a back edge",
-                                              merge->name, merge->op->name));
-        return;
-    }
-    if (index < 0 || index >= merge->num_inputs) {
-        (void)weir_scope_fail(root, weir_fail(WEIR_INVALID_ARGUMENT, "Merge '%s' has no input %d", merge->name, index));
-        return;
-    }
-    merge->inputs[index] = next_iteration;
+    weir_status status = merge->graph->is_final
+                             ? weir_fail(WEIR_FAILED_PRECONDITION, "Graph is finalized and cannot be modified.")
+                             : weir_node_connect_back(merge, index, next_iteration);
+    (void)weir_scope_fail(weir_root(merge->graph), status);
 }
 
 /* ---- Questions ---- */
@@ -304,11 +148,6 @@ weir_output weir_node_output(weir_node *node, int index)
 weir_graph *weir_node_graph(const weir_node *node)
 {
     return node != NULL ? node->graph : NULL;
-}
-
-static bool is_output(weir_output output)
-{
-    return output.node != NULL && output.index >= 0 && output.index < output.node->num_outputs;
 }
 
 weir_dtype weir_output_dtype(weir_output output)

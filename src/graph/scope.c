@@ -3,14 +3,11 @@
  */
 #include "graph/scope.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "graph/device_name.h"
-
-#define NAME_SIZE 1024
 
 static weir_scope changed(weir_scope scope, const weir_scope_record *record)
 {
@@ -29,18 +26,6 @@ static weir_scope_record *copy_record(weir_scope scope)
     return copy;
 }
 
-/* Letters, digits and _.\-/> ; the first of a root name must be a letter, a digit or a dot. */
-static bool is_scope_name(const char *name, bool is_root)
-{
-    if (is_root && !isalnum((unsigned char)name[0]) && name[0] != '.')
-        return false;
-    for (const char *c = name; *c != '\0'; c++) {
-        if (!isalnum((unsigned char)*c) && strchr("_.\\-/>", *c) == NULL)
-            return false;
-    }
-    return true;
-}
-
 /* The prefix of a new scope: unique, or as given when the name ends in "/". NULL without memory. */
 static const char *scope_prefix(const weir_scope_record *record, const char *name)
 {
@@ -55,19 +40,29 @@ static const char *scope_prefix(const weir_scope_record *record, const char *nam
     return unique != NULL ? weir_arena_format(&graph->arena, "%s/", unique) : NULL;
 }
 
-weir_scope weir_in_scope(weir_scope scope, const char *format, ...)
+/* Checks a name that is not empty. */
+static weir_status check_scope_name(const char *name, bool is_root)
 {
-    if (scope.record == NULL)
-        return scope;
-    char name[NAME_SIZE];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(name, sizeof name, format, arguments);
-    va_end(arguments);
-    bool is_root = scope.record->prefix[0] == '\0';
-    if (length < 0 || length >= NAME_SIZE || (length > 0 && !is_scope_name(name, is_root))) {
-        (void)weir_scope_fail(scope, weir_fail(WEIR_INVALID_ARGUMENT, "'%s' is not a valid%s scope name", name,
-                                               is_root ? " root" : ""));
+    if (weir_is_name(name) && (!is_root || weir_is_name_start(name[0])))
+        return WEIR_STATUS_OK;
+    if (is_root) {
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "'%s' is not a valid root scope name. A root scope name has to match the following pattern: "
+                         "^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$",
+                         name);
+    }
+    return weir_fail(WEIR_INVALID_ARGUMENT,
+                     "'%s' is not a valid scope name. A scope name has to match the following pattern: "
+                     "^[A-Za-z0-9_.\\/>-]*$",
+                     name);
+}
+
+static weir_scope enter(weir_scope scope, const char *name)
+{
+    weir_status status =
+        name[0] == '\0' ? WEIR_STATUS_OK : check_scope_name(name, scope.record->prefix[0] == '\0');
+    if (!weir_ok(status)) {
+        (void)weir_scope_fail(scope, status);
         return (weir_scope){0};
     }
     weir_scope_record *record = copy_record(scope);
@@ -78,13 +73,50 @@ weir_scope weir_in_scope(weir_scope scope, const char *format, ...)
     return changed(scope, record);
 }
 
+weir_scope weir_in_scope(weir_scope scope, const char *format, ...)
+{
+    if (scope.record == NULL)
+        return scope;
+    weir_text name = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    weir_text_append_list(&name, format, arguments);
+    va_end(arguments);
+    weir_scope inner = name.failed ? changed(scope, NULL) : enter(scope, weir_text_get(&name));
+    weir_text_clear(&name);
+    return inner;
+}
+
+/* The device of a layer and all outside of it; NULL when that depends on the node. */
+static weir_status merge_layers(weir_arena *arena, const weir_device_layer *layer, const char **merged)
+{
+    const weir_device_layer *outer = layer->outer;
+    *merged = layer->is_stop ? "" : layer->device;
+    if (layer->device == NULL || outer == NULL || (outer->merged != NULL && outer->merged[0] == '\0'))
+        return WEIR_STATUS_OK;
+    *merged = NULL;
+    if (outer->merged == NULL)
+        return WEIR_STATUS_OK;
+    weir_device_name name;
+    weir_device_name around;
+    char text[WEIR_DEVICE_NAME_SIZE];
+    WEIR_TRY(weir_device_name_parse(layer->device, &name));
+    WEIR_TRY(weir_device_name_parse(outer->merged, &around));
+    name = weir_device_name_merge(&around, &name);
+    weir_device_name_text(&name, text);
+    *merged = weir_arena_text(arena, text, strlen(text));
+    return *merged != NULL ? WEIR_STATUS_OK : weir_fail_memory(strlen(text));
+}
+
 static weir_scope with_layer(weir_scope scope, weir_device_layer layer)
 {
+    weir_arena *arena = &scope.record->graph->arena;
     weir_scope_record *record = copy_record(scope);
-    weir_device_layer *kept = weir_arena_take(&scope.record->graph->arena, 1, sizeof *kept);
-    if (record == NULL || kept == NULL)
-        return changed(scope, NULL);
+    weir_device_layer *kept = weir_arena_take(arena, 1, sizeof *kept);
     layer.outer = scope.record->devices;
+    weir_status status = merge_layers(arena, &layer, &layer.merged);
+    if (record == NULL || kept == NULL || !weir_ok(status))
+        return changed(scope, NULL);
     *kept = layer;
     record->devices = kept;
     return changed(scope, record);
@@ -102,7 +134,7 @@ weir_scope weir_on_device(weir_scope scope, const char *format, ...)
     weir_device_name name;
     weir_status status = length >= 0 && length < WEIR_DEVICE_NAME_SIZE
                              ? weir_device_name_parse(text, &name)
-                             : weir_fail(WEIR_INVALID_ARGUMENT, "Device name too long: '%.60s...'", text);
+                             : weir_fail(WEIR_INVALID_ARGUMENT, "Malformed device specification '%.60s...': too long", text);
     if (!weir_ok(status)) {
         (void)weir_scope_fail(scope, status);
         return (weir_scope){0};
@@ -126,6 +158,12 @@ weir_scope weir_on_any_device(weir_scope scope)
     return scope.record == NULL ? scope : with_layer(scope, (weir_device_layer){.is_stop = true});
 }
 
+static weir_scope of_another_graph(weir_scope scope, const weir_node *node)
+{
+    (void)weir_scope_fail(scope, weir_fail(WEIR_INVALID_ARGUMENT, "Node '%s' belongs to another graph", node->name));
+    return (weir_scope){0};
+}
+
 weir_scope weir_after_nodes(weir_scope scope, weir_node *const *nodes, int count)
 {
     if (scope.record == NULL)
@@ -133,6 +171,8 @@ weir_scope weir_after_nodes(weir_scope scope, weir_node *const *nodes, int count
     for (int i = 0; i < count; i++) {
         if (nodes[i] == NULL)
             return (weir_scope){0}; /* made from something that failed */
+        if (nodes[i]->graph != scope.record->graph)
+            return of_another_graph(scope, nodes[i]);
     }
     weir_arena *arena = &scope.record->graph->arena;
     weir_scope_record *record = copy_record(scope);
@@ -140,7 +180,8 @@ weir_scope weir_after_nodes(weir_scope scope, weir_node *const *nodes, int count
     weir_node **kept = weir_arena_take(arena, (size_t)count, sizeof *kept);
     if (record == NULL || block == NULL || kept == NULL)
         return changed(scope, NULL);
-    memcpy(kept, nodes, (size_t)count * sizeof *kept);
+    if (count > 0)
+        memcpy(kept, nodes, (size_t)count * sizeof *kept);
     *block = (weir_control_block){.outer = scope.record->controls, .nodes = kept, .count = count};
     record->controls = block;
     return changed(scope, record);
@@ -161,13 +202,39 @@ weir_scope weir_after_nothing(weir_scope scope)
     return changed(scope, record);
 }
 
-weir_scope weir_colocated_with(weir_scope scope, weir_node *node)
+static weir_scope with_colocation(weir_scope scope, const weir_colocation *outer, weir_node *node)
 {
     if (scope.record == NULL || node == NULL)
         return (weir_scope){0};
+    if (node->graph != scope.record->graph)
+        return of_another_graph(scope, node);
+    weir_scope_record *record = copy_record(scope);
+    weir_colocation *colocation = weir_arena_take(&scope.record->graph->arena, 1, sizeof *colocation);
+    if (record == NULL || colocation == NULL)
+        return changed(scope, NULL);
+    *colocation = (weir_colocation){.outer = outer, .node = node};
+    record->colocation = colocation;
+    record->devices = NULL;
+    return changed(scope, record);
+}
+
+weir_scope weir_colocated_with(weir_scope scope, weir_node *node)
+{
+    return with_colocation(scope, scope.record != NULL ? scope.record->colocation : NULL, node);
+}
+
+weir_scope weir_colocated_alone(weir_scope scope, weir_node *node)
+{
+    return with_colocation(scope, NULL, node);
+}
+
+weir_scope weir_placed_freely(weir_scope scope)
+{
+    if (scope.record == NULL || (scope.record->colocation == NULL && scope.record->devices == NULL))
+        return scope;
     weir_scope_record *record = copy_record(scope);
     if (record != NULL) {
-        record->colocation = node;
+        record->colocation = NULL;
         record->devices = NULL;
     }
     return changed(scope, record);
@@ -219,13 +286,12 @@ static weir_status merge_device(const char *outer, weir_device_name *merged)
 
 weir_status weir_scope_device(const weir_scope_record *record, const char *op, const char *name, const char **device)
 {
+    const weir_device_layer *layer = record->devices;
+    *device = layer != NULL ? layer->merged : "";
+    if (*device != NULL)
+        return WEIR_STATUS_OK;
     weir_device_name merged = WEIR_DEVICE_ANY;
     char text[WEIR_DEVICE_NAME_SIZE];
-    const weir_device_layer *layer = record->devices;
-    if (layer != NULL && layer->outer == NULL && layer->device != NULL) { /* the common case, nothing to merge */
-        *device = layer->device;
-        return WEIR_STATUS_OK;
-    }
     for (; layer != NULL && !layer->is_stop; layer = layer->outer) {
         if (layer->device != NULL) {
             WEIR_TRY(merge_device(layer->device, &merged));
