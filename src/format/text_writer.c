@@ -8,21 +8,7 @@
 #include "base/memory.h"
 #include "format/decimal.h"
 #include "format/text_format.h"
-
-/* Length of the well-formed UTF-8 character at c, 0 if it is none. */
-static size_t utf8_length(const uint8_t *c, size_t left)
-{
-    size_t length = c[0] < 0x80 ? 1 : c[0] >= 0xc2 && c[0] < 0xe0 ? 2 : c[0] >= 0xe0 && c[0] < 0xf0 ? 3 : 4;
-    if ((c[0] >= 0x80 && c[0] < 0xc2) || c[0] > 0xf4 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    bool overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
-    bool surrogate = (c[0] == 0xed && c[1] >= 0xa0) || (c[0] == 0xf4 && c[1] >= 0x90);
-    return overlong || surrogate ? 0 : length;
-}
+#include "format/utf8.h"
 
 static void append_escaped(weir_text *out, uint8_t byte)
 {
@@ -42,7 +28,7 @@ static void append_quoted(weir_text *out, const void *data, size_t length, bool 
     const uint8_t *bytes = data;
     weir_text_append_bytes(out, "\"", 1);
     for (size_t i = 0; i < length;) {
-        size_t character = utf8 && bytes[i] >= 0x80 ? utf8_length(bytes + i, length - i) : 0;
+        size_t character = utf8 && bytes[i] >= 0x80 ? weir_utf8_length(bytes + i, length - i) : 0;
         if (character > 0)
             weir_text_append_bytes(out, bytes + i, character);
         else
