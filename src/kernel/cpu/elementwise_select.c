@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "kernel/cpu/array_element.h"
 #include "kernel/cpu/elementwise.h"
 #include "kernel/cpu/elementwise_loops.h"
 
@@ -48,15 +49,11 @@ weir_shape weir_select_rows(const weir_shape *condition, const weir_shape *x)
         }                                                                                                              \
     }
 
-typedef struct sixteen {
-    uint64_t low, high;
-} sixteen;
-
-SELECT(uint8_t)
-SELECT(uint16_t)
-SELECT(uint32_t)
-SELECT(uint64_t)
-SELECT(sixteen)
+SELECT(bytes1)
+SELECT(bytes2)
+SELECT(bytes4)
+SELECT(bytes8)
+SELECT(bytes16)
 
 void weir_select_row(int32_t size, const bool *condition, const char *a, const char *b, char *out, int64_t n,
                      const int64_t *steps)
@@ -66,11 +63,7 @@ void weir_select_row(int32_t size, const bool *condition, const char *a, const c
     case bytes:                                                                                                        \
         select_##T(condition, (const T *)a, (const T *)b, (T *)out, n, steps);                                         \
         break;
-        CASE(1, uint8_t)
-        CASE(2, uint16_t)
-        CASE(4, uint32_t)
-        CASE(8, uint64_t)
-        CASE(16, sixteen)
+        WEIR_ELEMENT_SIZES(CASE)
 #undef CASE
     default:
         for (int64_t i = 0; i < n; i++) {
