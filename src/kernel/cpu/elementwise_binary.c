@@ -418,7 +418,7 @@ bool weir_binary_prepare(weir_binary_op op, weir_dtype type, const weir_shape *a
     plan->out_size = operations[op].to_bool ? 1 : plan->size;
     plan->elements = weir_kernel_elements(&out);
     plan_rows(plan, a, b, &out);
-    plan->block = plan->rank == 0 ? BLOCK : BLOCK / plan->columns;
+    plan->block = plan->rank == 0 ? BLOCK : BLOCK / (plan->columns > 0 ? plan->columns : 1);
     if (plan->block == 0)
         plan->block = 1;
     run_function *scalar = plan->elements == 1 ? scalar_run(op, type) : NULL;
