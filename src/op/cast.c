@@ -1,6 +1,8 @@
 /*
  * Cast: conversion between element types.
  */
+#include <math.h>
+
 #include "kernel/cpu/cast.h"
 
 #include "exec/kernel.h"
@@ -35,6 +37,8 @@ static weir_status cast_gradient(weir_gradient *gradient)
 typedef struct cast_state {
     weir_cast_function *function;
     int64_t elements;
+    bool is_double; /* from double, else from float; used by truncation only */
+    uint64_t kept;  /* bits that truncation keeps */
 } cast_state;
 
 static weir_status run_cast(const void *pointer, void *const *arguments, weir_context *context)
@@ -42,6 +46,56 @@ static weir_status run_cast(const void *pointer, void *const *arguments, weir_co
     const cast_state *state = pointer;
     state->function(context->team, arguments[0], arguments[1], state->elements);
     return WEIR_STATUS_OK;
+}
+
+/* ---- Truncate: toward zero instead of to the nearest ---- */
+
+static int mantissa_bits(weir_dtype dtype)
+{
+    switch (dtype) {
+    case WEIR_DOUBLE:
+        return 52;
+    case WEIR_FLOAT:
+        return 23;
+    case WEIR_HALF:
+        return 10;
+    case WEIR_BFLOAT16:
+        return 7;
+    default:
+        return 0;
+    }
+}
+
+/* Bits that the new type has no place for are cut off in scratch memory, argument 2; then the conversion is exact. NaN
+ * stays as it is, or it might become infinite. */
+static weir_status run_truncate(const void *pointer, void *const *arguments, weir_context *context)
+{
+    const cast_state *state = pointer;
+    for (int64_t i = 0; i < state->elements; i++) {
+        if (state->is_double) {
+            double value = ((const double *)arguments[0])[i];
+            ((uint64_t *)arguments[2])[i] =
+                ((const uint64_t *)arguments[0])[i] & (isnan(value) ? ~UINT64_C(0) : state->kept);
+        } else {
+            float value = ((const float *)arguments[0])[i];
+            ((uint32_t *)arguments[2])[i] =
+                ((const uint32_t *)arguments[0])[i] & (isnan(value) ? ~UINT32_C(0) : (uint32_t)state->kept);
+        }
+    }
+    state->function(context->team, arguments[2], arguments[1], state->elements);
+    return WEIR_STATUS_OK;
+}
+
+static void set_truncate(weir_bind *bind, weir_dtype from, weir_dtype to, cast_state *state)
+{
+    int cut = mantissa_bits(from) - mantissa_bits(to);
+    if (cut <= 0 || mantissa_bits(to) == 0 || state->elements == 0)
+        return;
+    state->is_double = from == WEIR_DOUBLE;
+    state->kept = ~((UINT64_C(1) << cut) - 1);
+    bind->scratch_size = (size_t)state->elements * weir_dtype_size(from);
+    bind->may_overwrite[0] = 0;
+    bind->run = run_truncate;
 }
 
 static weir_status bind_cast(weir_bind *bind)
@@ -63,6 +117,8 @@ static weir_status bind_cast(weir_bind *bind)
     bind->may_overwrite[0] = weir_dtype_size(from) == weir_dtype_size(to) ? WEIR_INPUT(0) : 0;
     bind->run = run_cast;
     bind->state = state;
+    if (weir_node_bool(bind->node, "Truncate", false))
+        set_truncate(bind, from, to, state);
     return WEIR_STATUS_OK;
 }
 

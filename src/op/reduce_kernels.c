@@ -18,7 +18,7 @@ static weir_status mark_axes(const weir_tensor *axes, int rank, bool *reduced)
     for (int64_t i = 0; i < axes->elements; i++) {
         int64_t axis = weir_tensor_get_int(axes, i);
         if (axis < -rank || axis >= rank)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Invalid reduction dimension (%lld for input with %d dimension(s)",
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Invalid reduction dimension %lld for input with %d dimensions.",
                              (long long)axis, rank);
         if (axis < 0)
             axis += rank;
