@@ -3,9 +3,8 @@
  */
 #include <math.h>
 
-#include "kernel/cpu/cast.h"
-
 #include "exec/kernel.h"
+#include "kernel/cpu/cast.h"
 #include "op/compose.h"
 #include "tensor/tensor.h"
 
