@@ -58,7 +58,7 @@ void weir_slice_prepare(weir_element element, const weir_shape *x, const int64_t
                         weir_copy_plan *plan);
 
 /* Where Slice's or SliceGrad's piece goes in a bigger array: the opposite copy, of a whole array of shape size into
- * out. Pad is weir_fill and then this with begin = the paddings before. */
+ * out. Pad is weir_fill_elements and then this with begin = the paddings before. */
 void weir_place_prepare(weir_element element, const weir_shape *out, const int64_t *begin, const int64_t *size,
                         weir_copy_plan *plan);
 
@@ -111,8 +111,8 @@ typedef struct weir_strided_slice {
 /* Resolves all masks. x may have unknown dimensions (begin and end known): the result's are unknown then. */
 weir_slice_fault weir_strided_slice_resolve(const weir_shape *x, const weir_slice_spec *spec, weir_strided_slice *out);
 
-/* StridedSlice: x to out. Its gradient: weir_fill with zero, then the opposite copy (dy to dx of shape x); StridedSlice
- * assignment is that copy alone. */
+/* StridedSlice: x to out. Its gradient: weir_fill_elements with zero, then the opposite copy (dy to dx of shape x);
+ * StridedSlice assignment is that copy alone. */
 void weir_strided_slice_prepare(weir_element element, const weir_shape *x, const weir_strided_slice *slice,
                                 weir_copy_plan *plan);
 void weir_strided_slice_grad_prepare(weir_element element, const weir_shape *x, const weir_strided_slice *slice,
@@ -121,36 +121,37 @@ void weir_strided_slice_grad_prepare(weir_element element, const weir_shape *x, 
 /* ---- fill, concatenate, gather ----------------------------------------------------------------------------------- */
 
 /* n elements of one value. */
-void weir_fill(weir_element element, weir_team *team, const void *value, int64_t n, void *out);
+void weir_fill_elements(weir_element element, weir_team *team, const void *value, int64_t n, void *out);
 
 /* ConcatV2 in one pass: out [outer, sum of lengths], input i [outer, lengths[i]] (elements, the inner axes
  * included). */
-void weir_concat(weir_element element, weir_team *team, int count, const void *const *inputs, const int64_t *lengths,
-                 int64_t outer, void *out);
+void weir_concat_elements(weir_element element, weir_team *team, int count, const void *const *inputs,
+                          const int64_t *lengths, int64_t outer, void *out);
 
 /* Split, SplitV, Unpack in one pass: the opposite. */
-void weir_split(weir_element element, weir_team *team, int count, const void *in, const int64_t *lengths, int64_t outer,
-                void *const *outputs);
+void weir_split_elements(weir_element element, weir_team *team, int count, const void *in, const int64_t *lengths,
+                         int64_t outer, void *const *outputs);
 
 /* GatherV2: params [batch, outer, size, inner], indices [batch, count] (int16, int32 or int64), out
  * [batch, outer, count, inner]. Returns the position in indices of the first one outside [0, size), out then being
  * unspecified, or -1. */
-int64_t weir_gather(weir_element element, weir_team *team, const void *params, int64_t batch, int64_t outer,
-                    int64_t size, int64_t inner, weir_dtype index_type, const void *indices, int64_t count, void *out);
+int64_t weir_gather_elements(weir_element element, weir_team *team, const void *params, int64_t batch, int64_t outer,
+                             int64_t size, int64_t inner, weir_dtype index_type, const void *indices, int64_t count,
+                             void *out);
 
 /* OneHot: indices [prefix, suffix] (uint8, int8, int32 or int64), out [prefix, depth, suffix]: on where the position
  * along depth is the index, else off. */
-void weir_one_hot(weir_element element, weir_team *team, weir_dtype index_type, const void *indices, int64_t prefix,
-                  int64_t depth, int64_t suffix, const void *on, const void *off, void *out);
+void weir_one_hot_elements(weir_element element, weir_team *team, weir_dtype index_type, const void *indices,
+                           int64_t prefix, int64_t depth, int64_t suffix, const void *on, const void *off, void *out);
 
 /* DynamicStitch: row j of input i (row_elements elements) goes to row indices[i][j]; later ones win. rows: of out.
  * Returns the number of the first index outside [0, rows), counted through all inputs, or -1. Rows that no index names
  * are not written. */
-int64_t weir_dynamic_stitch(weir_element element, int count, const int32_t *const *indices, const int64_t *counts,
-                            const void *const *inputs, int64_t row_elements, int64_t rows, void *out);
+int64_t weir_stitch_elements(weir_element element, int count, const int32_t *const *indices, const int64_t *counts,
+                             const void *const *inputs, int64_t row_elements, int64_t rows, void *out);
 
 /* The rows that DynamicStitch's output has: the largest index + 1. */
-int64_t weir_dynamic_stitch_rows(int count, const int32_t *const *indices, const int64_t *counts);
+int64_t weir_stitch_rows(int count, const int32_t *const *indices, const int64_t *counts);
 
 /* ---- numbers and indices ----------------------------------------------------------------------------------------- */
 
@@ -160,7 +161,7 @@ int64_t weir_dynamic_stitch_rows(int count, const int32_t *const *indices, const
 int64_t weir_range_count(weir_dtype type, const void *start, const void *limit, const void *delta, bool *bad_sign);
 
 /* out[0] = start, out[i] = out[i - 1] + delta. */
-void weir_range(weir_dtype type, const void *start, const void *delta, int64_t n, void *out);
+void weir_range_numbers(weir_dtype type, const void *start, const void *delta, int64_t n, void *out);
 
 typedef enum weir_permutation_fault {
     WEIR_PERMUTATION_OK = 0,
@@ -169,19 +170,19 @@ typedef enum weir_permutation_fault {
 } weir_permutation_fault;
 
 /* InvertPermutation of n int32 or int64: out[x[i]] = i. *value: the number at fault. */
-weir_permutation_fault weir_invert_permutation(weir_dtype type, const void *x, int64_t n, void *out, int64_t *value);
+weir_permutation_fault weir_inverse_permutation(weir_dtype type, const void *x, int64_t n, void *out, int64_t *value);
 
 /* Where: how many of n elements are not zero (NaN is not); bool and all numeric types; -1: no such type. */
 int64_t weir_where_count(weir_dtype type, const void *x, int64_t n);
 
 /* Their indices, out [count, rank] in row-major order. */
-void weir_where(weir_dtype type, const void *x, const weir_shape *shape, int64_t *out);
+void weir_where_indices(weir_dtype type, const void *x, const weir_shape *shape, int64_t *out);
 
 /* ListDiff: the elements of x that y lacks, in order, and their places; both outputs have room for x's count.
  * Equality is that of the type (0.0 equals -0.0, NaN nothing). index_type: int32 or int64. Returns their number; -1:
- * no such type. scratch: weir_list_diff_scratch bytes, aligned to 8. */
-size_t weir_list_diff_scratch(int64_t y_count);
-int64_t weir_list_diff(weir_dtype type, const void *x, int64_t x_count, const void *y, int64_t y_count,
-                       weir_dtype index_type, void *scratch, void *out, void *out_index);
+ * no such type. scratch: weir_list_difference_scratch bytes, aligned to 8. */
+size_t weir_list_difference_scratch(int64_t y_count);
+int64_t weir_list_difference(weir_dtype type, const void *x, int64_t x_count, const void *y, int64_t y_count,
+                             weir_dtype index_type, void *scratch, void *out, void *out_index);
 
 #endif

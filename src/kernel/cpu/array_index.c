@@ -55,7 +55,7 @@ int64_t weir_range_count(weir_dtype type, const void *start, const void *limit, 
     return real_count(real_at(type, start), real_at(type, limit), real_at(type, delta), bad_sign);
 }
 
-void weir_range(weir_dtype type, const void *start, const void *delta, int64_t n, void *out)
+void weir_range_numbers(weir_dtype type, const void *start, const void *delta, int64_t n, void *out)
 {
     switch (type) {
 #define RANGE(name, T, U)                                                                                              \
@@ -105,7 +105,7 @@ void weir_range(weir_dtype type, const void *start, const void *delta, int64_t n
 INVERT(invert_int32, int32_t)
 INVERT(invert_int64, int64_t)
 
-weir_permutation_fault weir_invert_permutation(weir_dtype type, const void *x, int64_t n, void *out, int64_t *value)
+weir_permutation_fault weir_inverse_permutation(weir_dtype type, const void *x, int64_t n, void *out, int64_t *value)
 {
     if (type == WEIR_INT32)
         return invert_int32(x, n, out, value);
@@ -160,7 +160,7 @@ static void next_index(const weir_shape *shape, int64_t *index)
     }
 }
 
-void weir_where(weir_dtype type, const void *x, const weir_shape *shape, int64_t *out)
+void weir_where_indices(weir_dtype type, const void *x, const weir_shape *shape, int64_t *out)
 {
     int64_t index[WEIR_MAX_RANK] = {0};
     int64_t n = weir_kernel_elements(shape);
@@ -191,7 +191,7 @@ static int64_t slots_for(int64_t count)
     return slots;
 }
 
-size_t weir_list_diff_scratch(int64_t y_count)
+size_t weir_list_difference_scratch(int64_t y_count)
 {
     return (size_t)slots_for(y_count) * sizeof(int64_t);
 }
@@ -227,8 +227,8 @@ static int64_t find_slot(weir_dtype type, size_t size, const char *y, const int6
     return slot;
 }
 
-int64_t weir_list_diff(weir_dtype type, const void *x, int64_t x_count, const void *y, int64_t y_count,
-                       weir_dtype index_type, void *scratch, void *out, void *out_index)
+int64_t weir_list_difference(weir_dtype type, const void *x, int64_t x_count, const void *y, int64_t y_count,
+                             weir_dtype index_type, void *scratch, void *out, void *out_index)
 {
     size_t size = weir_kernel_size(type);
     int64_t *table = scratch, slots = slots_for(y_count), kept = 0;

@@ -60,7 +60,7 @@ static void fill_block(void *context, int64_t block, int lane)
     repeat_run(call->element, call->out + (size_t)begin * call->element->size, call->value, n);
 }
 
-void weir_fill(weir_element element, weir_team *team, const void *value, int64_t n, void *out)
+void weir_fill_elements(weir_element element, weir_team *team, const void *value, int64_t n, void *out)
 {
     int64_t block = per_block((int64_t)element.size);
     fill_call call = {&element, value, n, block, out};
@@ -138,16 +138,16 @@ static void join(join_call *call, weir_team *team)
         share(call->element, team, (call->outer + call->block - 1) / call->block, join_block, call);
 }
 
-void weir_concat(weir_element element, weir_team *team, int count, const void *const *inputs, const int64_t *lengths,
-                 int64_t outer, void *out)
+void weir_concat_elements(weir_element element, weir_team *team, int count, const void *const *inputs,
+                          const int64_t *lengths, int64_t outer, void *out)
 {
     join_call call = {
         .element = &element, .count = count, .inputs = inputs, .lengths = lengths, .outer = outer, .whole = out};
     join(&call, team);
 }
 
-void weir_split(weir_element element, weir_team *team, int count, const void *in, const int64_t *lengths, int64_t outer,
-                void *const *outputs)
+void weir_split_elements(weir_element element, weir_team *team, int count, const void *in, const int64_t *lengths,
+                         int64_t outer, void *const *outputs)
 {
     join_call call = {.element = &element,
                       .count = count,
@@ -204,8 +204,9 @@ static void gather_block(void *context, int64_t block, int lane)
     }
 }
 
-int64_t weir_gather(weir_element element, weir_team *team, const void *params, int64_t batch, int64_t outer,
-                    int64_t size, int64_t inner, weir_dtype index_type, const void *indices, int64_t count, void *out)
+int64_t weir_gather_elements(weir_element element, weir_team *team, const void *params, int64_t batch, int64_t outer,
+                             int64_t size, int64_t inner, weir_dtype index_type, const void *indices, int64_t count,
+                             void *out)
 {
     for (int64_t i = 0; i < batch * count; i++) {
         int64_t index = index_at(index_type, indices, i);
@@ -222,10 +223,10 @@ int64_t weir_gather(weir_element element, weir_team *team, const void *params, i
 
 /* ---- one-hot ----------------------------------------------------------------------------------------------------- */
 
-void weir_one_hot(weir_element element, weir_team *team, weir_dtype index_type, const void *indices, int64_t prefix,
-                  int64_t depth, int64_t suffix, const void *on, const void *off, void *out)
+void weir_one_hot_elements(weir_element element, weir_team *team, weir_dtype index_type, const void *indices,
+                           int64_t prefix, int64_t depth, int64_t suffix, const void *on, const void *off, void *out)
 {
-    weir_fill(element, team, off, prefix * depth * suffix, out);
+    weir_fill_elements(element, team, off, prefix * depth * suffix, out);
     for (int64_t i = 0; i < prefix * suffix; i++) {
         int64_t index = index_at(index_type, indices, i);
         if (index < 0 || index >= depth)
@@ -237,7 +238,7 @@ void weir_one_hot(weir_element element, weir_team *team, weir_dtype index_type, 
 
 /* ---- dynamic stitch ---------------------------------------------------------------------------------------------- */
 
-int64_t weir_dynamic_stitch_rows(int count, const int32_t *const *indices, const int64_t *counts)
+int64_t weir_stitch_rows(int count, const int32_t *const *indices, const int64_t *counts)
 {
     int64_t rows = 0;
     for (int i = 0; i < count; i++)
@@ -246,8 +247,8 @@ int64_t weir_dynamic_stitch_rows(int count, const int32_t *const *indices, const
     return rows;
 }
 
-int64_t weir_dynamic_stitch(weir_element element, int count, const int32_t *const *indices, const int64_t *counts,
-                            const void *const *inputs, int64_t row_elements, int64_t rows, void *out)
+int64_t weir_stitch_elements(weir_element element, int count, const int32_t *const *indices, const int64_t *counts,
+                             const void *const *inputs, int64_t row_elements, int64_t rows, void *out)
 {
     size_t bytes = (size_t)row_elements * element.size;
     int64_t position = 0;
