@@ -201,7 +201,7 @@ static weir_status set_colocation(weir_node *node, const weir_colocation *innerm
 static weir_status set_device(weir_node *node, const weir_scope_record *record, const weir_op_options *options)
 {
     if (options->device == NULL) {
-        WEIR_TRY(weir_scope_device(record, node->op->name, node->name, &node->device));
+        WEIR_TRY(weir_scope_device(record, node->op->name, node->name, "", &node->device));
         return record->colocation != NULL ? set_colocation(node, record->colocation) : WEIR_STATUS_OK;
     }
     weir_device_name name;

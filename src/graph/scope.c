@@ -284,14 +284,16 @@ static weir_status merge_device(const char *outer, weir_device_name *merged)
     return WEIR_STATUS_OK;
 }
 
-weir_status weir_scope_device(const weir_scope_record *record, const char *op, const char *name, const char **device)
+weir_status weir_scope_device(const weir_scope_record *record, const char *op, const char *name, const char *own,
+                              const char **device)
 {
     const weir_device_layer *layer = record->devices;
     *device = layer != NULL ? layer->merged : "";
-    if (*device != NULL)
+    if (*device != NULL && own[0] == '\0')
         return WEIR_STATUS_OK;
-    weir_device_name merged = WEIR_DEVICE_ANY;
+    weir_device_name merged;
     char text[WEIR_DEVICE_NAME_SIZE];
+    WEIR_TRY(weir_device_name_parse(own, &merged));
     for (; layer != NULL && !layer->is_stop; layer = layer->outer) {
         if (layer->device != NULL) {
             WEIR_TRY(merge_device(layer->device, &merged));

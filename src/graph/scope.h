@@ -44,9 +44,10 @@ typedef struct weir_scope_record {
     const weir_scope_binding *bindings;
 } weir_scope_record;
 
-/* The device a node built here requests, in canonical form; in the arena. */
+/* The device a node built here requests, in canonical form, in the arena. own: what the node itself says of it, which wins
+ * over the scope; "" when nothing. */
 WEIR_WARN_UNUSED weir_status weir_scope_device(const weir_scope_record *record, const char *op, const char *name,
-                                               const char **device);
+                                               const char *own, const char **device);
 
 /* As weir_colocated_with, but outer colocations are forgotten. */
 weir_scope weir_colocated_alone(weir_scope scope, weir_node *node);
