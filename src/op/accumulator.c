@@ -300,9 +300,8 @@ static weir_status start_take(weir_wait *wait)
     line_add(&a->requests, request);
     serve(a, &served);
     if (served.first == NULL) /* nobody else can end it as long as the mutex is held */
-        snprintf(wait->what, sizeof wait->what,
-                 "accumulator '%.40s' to have %" PRId64 " gradients (it has %" PRId64 ")", a->base.name, required,
-                 a->count);
+        snprintf(wait->what, sizeof wait->what, "accumulator '%.28s' to have %d gradients (it has %d)", a->base.name,
+                 (int)required, (int)a->count);
     pthread_mutex_unlock(&a->mutex);
     end_all(a, &served);
     weir_resource_unref(&a->base);
