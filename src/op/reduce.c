@@ -33,8 +33,11 @@ static weir_output reduce(weir_scope s, const char *op, weir_output x, const wei
     } else {
         axes = weir_build_range(s, weir_build_rank(s, x));
     }
-    return weir_out(weir_op(s, op, WEIR_INPUTS(x, axes), WEIR_ATTRS(WEIR_ATTR_B("keep_dims", keep_dims)), .name = name),
-                    0);
+    weir_node *node =
+        weir_op(s, op, WEIR_INPUTS(x, axes), WEIR_ATTRS(WEIR_ATTR_B("keep_dims", keep_dims)), .name = name);
+    if (!keep_dims && (options == NULL || !options->axes.is_set)) /* whatever the rank is */
+        weir_output_set_shape(weir_out(node, 0), weir_shape_scalar());
+    return weir_out(node, 0);
 }
 
 #define REDUCE_BUILDERS(X)                                                                                             \
