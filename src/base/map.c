@@ -81,6 +81,19 @@ void weir_map_each(const weir_map *map, void (*visit)(void *, const char *, size
         visit(context, entry->key, entry->length, entry->value);
 }
 
+void weir_map_drain(weir_map *map, void (*release)(void *, const char *, size_t, void *), void *context)
+{
+    struct weir_map_entry *entry = NULL;
+    struct weir_map_entry *next = NULL;
+    HASH_ITER(hh, map->entries, entry, next)
+    {
+        struct weir_map_entry taken = *entry;
+        HASH_DELETE(hh, map->entries, entry);
+        weir_release(entry);
+        release(context, taken.key, taken.length, taken.value);
+    }
+}
+
 void weir_map_clear(weir_map *map)
 {
     struct weir_map_entry *entry = NULL;

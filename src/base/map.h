@@ -28,6 +28,10 @@ size_t weir_map_count(const weir_map *map);
 void weir_map_each(const weir_map *map, void (*visit)(void *context, const char *key, size_t length, void *value),
                    void *context);
 
+/* Calls release for each entry and leaves the table empty; keys may go with their values. */
+void weir_map_drain(weir_map *map, void (*release)(void *context, const char *key, size_t length, void *value),
+                    void *context);
+
 /* Frees the table (not keys and values). */
 void weir_map_clear(weir_map *map);
 

@@ -72,7 +72,7 @@ typedef struct weir_device_driver {
     void (*close)(weir_device *device); /* no command is under way */
     /* Appends a kernel call to the stream; may block while the stream is full. The launch is copied. */
     weir_status (*launch)(weir_device *device, weir_batch *batch, const weir_launch *launch);
-    /* Appends a copy. Host memory must stay valid until it is done. */
+    /* Appends a copy. Host memory must stay valid until it is done. batch NULL: at once, returning when it is done. */
     weir_status (*copy)(weir_device *device, weir_batch *batch, weir_copy direction, void *destination,
                         const void *source, size_t size);
     /* Calls done(context) on the stream's thread when everything appended before is finished (also after failures). */

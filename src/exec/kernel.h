@@ -109,7 +109,8 @@ static inline void weir_wait_end(weir_wait *wait, weir_status status)
 /* What a node is to the planner. Everything but WEIR_ROLE_COMPUTE is known to it by this role, never by its op's name. */
 typedef enum weir_role {
     WEIR_ROLE_COMPUTE = 0,
-    WEIR_ROLE_NOTHING,        /* NoOp, ControlTrigger: only order */
+    WEIR_ROLE_NOTHING,        /* NoOp: only order */
+    WEIR_ROLE_TRIGGER,        /* ControlTrigger: goes on even after dead inputs */
     WEIR_ROLE_CONSTANT,       /* Const: attribute value */
     WEIR_ROLE_PLACEHOLDER,    /* must be fed */
     WEIR_ROLE_PASS,           /* output i is input i: Identity, StopGradient, PlaceholderWithDefault ... */
