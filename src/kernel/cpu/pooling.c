@@ -31,7 +31,7 @@ static void run(const weir_cpu_kernels *kernels, const weir_pooling_options *opt
     weir_parallel_for(team, options->batch, image, &context);
 }
 
-void weir_max_pool(const weir_cpu_kernels *kernels, const weir_pooling_options *options, weir_team *team, const void *x,
+void weir_max_pooling(const weir_cpu_kernels *kernels, const weir_pooling_options *options, weir_team *team, const void *x,
                    void *y)
 {
     run(kernels, options, team, WEIR_POOLING_MAX, x, NULL, NULL, y);

@@ -27,7 +27,7 @@ typedef struct weir_pooling_options {
 bool weir_pooling_supports(weir_dtype type);
 
 /* y = the largest cell of each window; NaN if one is NaN. Any thread. */
-void weir_max_pool(const weir_cpu_kernels *kernels, const weir_pooling_options *options, weir_team *team,
+void weir_max_pooling(const weir_cpu_kernels *kernels, const weir_pooling_options *options, weir_team *team,
                    const void *x, /* [batch, in_height, in_width, channels] */
                    void *y);      /* [batch, out_height, out_width, channels] */
 

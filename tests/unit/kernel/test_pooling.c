@@ -94,7 +94,7 @@ static void check(options o, int values)
         float *alone[4] = {0};
         for (int l = 0; l < TEAMS; l++) {
             float *y = guarded(out), *mean = guarded(out), *dx = guarded(in), *d_mean = guarded(in);
-            weir_max_pool(kernels, &o, teams[l], x, y);
+            weir_max_pooling(kernels, &o, teams[l], x, y);
             weir_average_pool(kernels, &o, teams[l], x, mean);
             weir_max_pool_gradient(kernels, &o, teams[l], x, y, dy, dx);
             weir_average_pool_gradient(kernels, &o, teams[l], dy, d_mean);
@@ -201,12 +201,12 @@ static void test_other_types(void **unused)
         }
         options o = shape;
         o.type = WEIR_FLOAT;
-        weir_max_pool(kernels, &o, teams[1], x, y);
+        weir_max_pooling(kernels, &o, teams[1], x, y);
         weir_average_pool(kernels, &o, teams[1], x, mean);
         weir_max_pool_gradient(kernels, &o, teams[1], x, y, dy, dx);
         weir_average_pool_gradient(kernels, &o, teams[1], dy, d_mean);
         o.type = WEIR_DOUBLE;
-        weir_max_pool(kernels, &o, teams[1], x_double, y_double);
+        weir_max_pooling(kernels, &o, teams[1], x_double, y_double);
         weir_max_pool_gradient(kernels, &o, teams[1], x_double, y_double, dy_double, dx_double);
         for (int64_t i = 0; i < in; i++)
             assert_true(dx_double[i] == (double)dx[i]);
@@ -220,7 +220,7 @@ static void test_other_types(void **unused)
             assert_true(y_double[i] == (double)mean[i]);
             assert_true(float_of_half(y_half[i]) == mean[i]);
         }
-        weir_max_pool(kernels, &o, teams[1], x_half, y_half);
+        weir_max_pooling(kernels, &o, teams[1], x_half, y_half);
         weir_max_pool_gradient(kernels, &o, teams[1], x_half, y_half, dy_half, dx_half);
         o.type = WEIR_BFLOAT16;
         weir_average_pool_gradient(kernels, &o, teams[1], dy_bfloat, dx_bfloat);
