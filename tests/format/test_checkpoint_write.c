@@ -13,7 +13,7 @@ struct item {
     weir_string name;
     char *spec;
     int shard;
-    int64_t offset;
+    int64_t offset, size;
     weir_tensor *tensor;
 };
 
@@ -52,6 +52,7 @@ static void take_piece(weir_checkpoint *checkpoint, const weir_bundle_entry *ent
     item->spec = spec_of(entry, &slice);
     item->shard = found.shard;
     item->offset = found.offset;
+    item->size = found.size;
     item->name = (weir_string){(char *)(uintptr_t)entry->key, entry->key_length};
     ok(weir_bundle_read(checkpoint, &found, &item->tensor));
     weir_text_clear(&key);
@@ -71,6 +72,7 @@ static void take_entry(weir_checkpoint *checkpoint, const weir_checkpoint_entry 
         item->spec = strdup("");
         item->shard = entry.shard;
         item->offset = entry.offset;
+        item->size = entry.size;
         ok(weir_bundle_read(checkpoint, &entry, &item->tensor));
     }
     weir_arena_clear(&arena);
@@ -82,7 +84,9 @@ static int by_place(const void *a, const void *b)
     const struct item *right = b;
     if (left->shard != right->shard)
         return left->shard - right->shard;
-    return (left->offset > right->offset) - (left->offset < right->offset);
+    if (left->offset != right->offset)
+        return left->offset < right->offset ? -1 : 1;
+    return (left->size > right->size) - (left->size < right->size); /* empty ones take no place */
 }
 
 static void write_shard(const char *prefix, const struct items *items, int shard)
