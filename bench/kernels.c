@@ -1,15 +1,16 @@
 /*
  * The CPU kernels beside the processor's own peak, and beside oneDNN where it is installed: GFLOP/s, percent of the
- * FMA peak measured in the same run, and Weir's speed over oneDNN's. One thread. Peers take turns; the least time of
- * many short rounds counts, because neighbours on the machine can only add time.
+ * FMA peak measured in the same run, and Weir's speed over oneDNN's. One thread, its processor time. Peers take turns;
+ * the least of many short rounds counts, because neighbours on the machine can only add time.
  *
- *     kernels [matmul|convolution|pooling|batch_norm] [seconds per line, default 0.3]
+ *     kernels [family or part of a line's name, "" for all] [seconds per line, default 0.3]
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifdef WEIR_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl.h>
@@ -21,14 +22,21 @@
 #include "kernel/cpu/matmul.h"
 #include "kernel/cpu/pooling.h"
 
+/* Seconds of this thread's processor time: what others take from the processor meanwhile does not count. */
 static double now(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 static double seconds = 0.3;
+static const char *wanted = "";
+
+static bool is_wanted(const char *family, const char *name)
+{
+    return *wanted == 0 || strcmp(wanted, family) == 0 || strstr(name, wanted) != NULL;
+}
 
 /* ---- the peak ----------------------------------------------------------------------------------------------------- */
 
@@ -163,6 +171,10 @@ static void product_onednn(void *context)
 
 static void bench_product(double top, int64_t m, int64_t n, int64_t k, bool ta, bool tb)
 {
+    char name[64];
+    snprintf(name, sizeof name, "matmul %dx%dx%d %s%s", (int)m, (int)n, (int)k, ta ? "T" : "N", tb ? "T" : "N");
+    if (!is_wanted("matmul", name))
+        return;
     product p = {.a = numbers(m * k), .b = numbers(k * n), .c = numbers(m * n)};
     weir_matmul_options options = {.type = WEIR_FLOAT, .m = m, .n = n, .k = k, .transpose_a = ta, .transpose_b = tb};
     weir_matmul_prepare(weir_cpu_kernels_best(), &options, &p.plan);
@@ -182,8 +194,6 @@ static void bench_product(double top, int64_t m, int64_t n, int64_t k, bool ta, 
 #endif
     double least[2];
     measure(count, works, contexts, least);
-    char name[64];
-    snprintf(name, sizeof name, "matmul %dx%dx%d %s%s", (int)m, (int)n, (int)k, ta ? "T" : "N", tb ? "T" : "N");
     report(name, 2.0 * (double)m * (double)n * (double)k, top, count, least);
     weir_release(p.a);
     weir_release(p.b);
@@ -308,6 +318,12 @@ static onednn_peer make_onednn(const weir_convolution_options *o, dnnl_format_ta
 
 static void bench_convolution(double top, int batch, int size, int in, int window, int out, int direction)
 {
+    static const char *const names[] = {"forward", "input gradient", "filter gradient"};
+    char name[80];
+    snprintf(name, sizeof name, "%dx%d %d->%d at %dx%d b%d %s", window, window, in, out, size, size, batch,
+             names[direction]);
+    if (!is_wanted("convolution", name))
+        return;
     weir_convolution_options o = {
         .type = WEIR_FLOAT, .direction = (weir_convolution_direction)direction, .batch = batch};
     o.in_height = o.in_width = size;
@@ -336,10 +352,6 @@ static void bench_convolution(double top, int batch, int size, int in, int windo
 #endif
     double least[3];
     measure(count, works, contexts, least);
-    static const char *const names[] = {"forward", "input gradient", "filter gradient"};
-    char name[80];
-    snprintf(name, sizeof name, "%dx%d %d->%d at %dx%d b%d %s", window, window, in, out, size, size, batch,
-             names[direction]);
     report(name, 2.0 * batch * size * size * window * window * in * out, top, count, least);
     weir_release(c.first);
     weir_release(c.second);
@@ -358,16 +370,18 @@ static void bench_convolutions(double top)
 
 int main(int count, char **arguments)
 {
-    const char *which = count > 1 ? arguments[1] : "";
+    if (count > 1)
+        wanted = arguments[1];
     if (count > 2)
         seconds = atof(arguments[2]);
-    setenv("OMP_NUM_THREADS", "1", 1);
+    if (getenv("OMP_NUM_THREADS") == NULL) { /* oneDNN's threads read it before main */
+        setenv("OMP_NUM_THREADS", "1", 1);
+        execv("/proc/self/exe", arguments);
+    }
     double top = peak();
     printf("tier %s, FMA peak of one core %.1f GFLOP/s\n", weir_cpu_kernels_best()->name, top);
-    if (*which == 0 || strcmp(which, "matmul") == 0)
-        bench_products(top);
-    if (*which == 0 || strcmp(which, "convolution") == 0)
-        bench_convolutions(top);
+    bench_products(top);
+    bench_convolutions(top);
     double again = peak();
     printf("FMA peak at the end %.1f GFLOP/s\n", again);
     return 0;

@@ -134,6 +134,9 @@ WEIR_INLINE void filter_tile(const weir_group_filter *g, int64_t tap, int64_t ch
     floats sum[TAP_TILE * CHANNEL_TILE];
     WEIR_UNROLL for (int i = 0; i < taps * channels; i++) sum[i] = floats_zero();
     for (int64_t row = 0; row < g->rows; row++) {
+        const char *ahead = g->ahead + row * g->ahead_bytes;
+        for (int64_t byte = 0; byte < g->ahead_bytes; byte += 64)
+            __builtin_prefetch(ahead + byte, 0, 2);
         for (int half = 0; half < WEIR_GROUP; half += WEIR_LANES) {
             const float *x = g->x + row * g->x_row + tap * WEIR_GROUP + half;
             const float *dy = g->dy + row * g->dy_row + channel * WEIR_GROUP + half;
@@ -179,11 +182,14 @@ static void filter(const weir_group_filter *g)
 {
     const int64_t tap_tiles = (g->taps + TAP_TILE - 1) / TAP_TILE;
     const int64_t channel_tiles = (g->channels + CHANNEL_TILE - 1) / CHANNEL_TILE;
+    weir_group_filter part = *g;
+    part.ahead_bytes = (g->ahead_bytes / (g->rows * tap_tiles * channel_tiles) + 63) / 64 * 64;
     for (int64_t i = 0, tap = 0; i < tap_tiles; i++) {
         const int64_t taps = (g->taps - tap + tap_tiles - i - 1) / (tap_tiles - i);
         for (int64_t j = 0, channel = 0; j < channel_tiles; j++) {
             const int64_t channels = (g->channels - channel + channel_tiles - j - 1) / (channel_tiles - j);
-            filter_tiles[taps - 1][channels - 1](g, tap, channel);
+            filter_tiles[taps - 1][channels - 1](&part, tap, channel);
+            part.ahead += part.rows * part.ahead_bytes;
             channel += channels;
         }
         tap += taps;
@@ -213,8 +219,24 @@ static void to_group(const float *in, int64_t row_stride, int64_t images, int64_
     }
 }
 
-static void from_group(const float *in, int64_t count, int64_t images, float *out, int64_t row_stride)
+static void from_group(const float *in, int64_t count, int64_t images, float *out, int64_t row_stride, bool stream)
 {
+#if WEIR_LANES == 16
+    if (stream && images == WEIR_GROUP && count % WEIR_LANES == 0 && row_stride % WEIR_LANES == 0 &&
+        (uintptr_t)out % 64 == 0) {
+        for (int64_t i = 0; i < count; i += WEIR_LANES) {
+            floats block[WEIR_LANES];
+            WEIR_UNROLL for (int k = 0; k < WEIR_LANES; k++)
+                block[k] = floats_load(in + (i + k) * WEIR_GROUP);
+            floats_transpose(block);
+            WEIR_UNROLL for (int k = 0; k < WEIR_LANES; k++)
+                _mm512_stream_ps(out + i + k * row_stride, (__m512)block[k]);
+        }
+        _mm_sfence();
+        return;
+    }
+#endif
+    (void)stream;
     floats_transpose_array(in, WEIR_GROUP, count, images, out, row_stride);
 }
 

@@ -14,6 +14,7 @@
 #define LINE 64
 #define MOST_BYTES (1 << 20) /* of a group in scratch: it should stay in the second cache */
 #define FILTER_BLOCKS 32     /* blocks of a filter gradient, each with partial sums of its own */
+#define STREAM_BYTES (8 << 20) /* results larger than this would push everything else out of the caches */
 
 /* Rows and columns of a group with its zeros: all that some tap of some result reads. */
 typedef struct frame {
@@ -40,12 +41,13 @@ static int64_t frame_bytes(const weir_convolution_plan *plan)
     return f.rows * f.columns * plan->in_channels * WEIR_GROUP * 4;
 }
 
-/* Bytes of the results that are in the group's layout at one time: two rows, or y's gradient in a filter gradient. */
+/* Bytes of the results that are in the group's layout at one time: the rows of two tiles, or y's gradient in a filter
+ * gradient. */
 static int64_t result_bytes(const weir_convolution_plan *plan)
 {
     const int64_t rows = plan->options.direction == WEIR_CONVOLUTION_FILTER_GRADIENT
                              ? plan->height.out
-                             : plan->kernels->convolution->tile_high;
+                             : 2 * plan->kernels->convolution->tile_high;
     return rows * plan->width.out * plan->out_channels * WEIR_GROUP * 4;
 }
 
@@ -100,6 +102,39 @@ static void fill_frame(const weir_convolution_context *run, int64_t image, float
     memset(group, 0, (size_t)((f.rows - f.top - plan->height.in) * cells) * 4);
 }
 
+/* Results on their way from the group's layout to the caller's array, a little after each tile, so that memory has time
+ * to take them. */
+typedef struct outflow {
+    const float *from; /* [count][16] */
+    float *to;         /* of the first image */
+    int64_t count, done, row_stride, images;
+    bool stream;
+} outflow;
+
+/* Moves results until part of parts are done. */
+static void flow(const weir_convolution_kernels *kernels, outflow *f, int64_t part, int64_t parts)
+{
+    const int64_t end = part == parts ? f->count : f->count * part / parts / WEIR_GROUP * WEIR_GROUP;
+    if (end > f->done)
+        kernels->from_group(f->from + f->done * WEIR_GROUP, end - f->done, f->images, f->to + f->done, f->row_stride,
+                            f->stream);
+    f->done = end;
+}
+
+/* Fetches part of parts of the next group's images into the cache. */
+static void look_ahead(const weir_convolution_context *run, int64_t image, int64_t part, int64_t parts)
+{
+    const weir_convolution_plan *plan = run->plan;
+    const int64_t size = plan->height.in * plan->width.in * plan->in_channels;
+    const int64_t images = weir_least(WEIR_GROUP, plan->options.batch - image);
+    if (images <= 0)
+        return;
+    const char *start = (const char *)(run->first + image * size);
+    const int64_t lines = images * size * 4 / LINE;
+    for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; line++)
+        __builtin_prefetch(start + line * LINE, 0, 2);
+}
+
 /* One group of images. */
 static void forward_group(void *context, int64_t group, int lane)
 {
@@ -115,6 +150,7 @@ static void forward_group(void *context, int64_t group, int lane)
     const int64_t filter_column = plan->in_channels * plan->out_channels, filter_row = width->taps * filter_column;
     const int64_t out_row = width->out * plan->out_channels, out_size = height->out * out_row;
     const int64_t wide = plan->out_channels <= kernels->narrow_channels ? kernels->narrow_wide : kernels->tile_wide;
+    const int64_t tiles = weir_divide_up(width->out, wide), lines = weir_divide_up(height->out, kernels->tile_high);
     fill_frame(run, image, in);
     weir_group_forward g = {
         .in_column = width->step * cell,
@@ -128,24 +164,33 @@ static void forward_group(void *context, int64_t group, int lane)
         .bias = run->bias,
         .relu = plan->options.relu,
     };
-    for (int64_t h = 0; h < height->out; h += kernels->tile_high) {
-        const int64_t high = weir_least(kernels->tile_high, height->out - h);
+    outflow leaving = {.row_stride = out_size, .images = images,
+                       .stream = plan->options.batch * out_size * 4 >= STREAM_BYTES};
+    for (int64_t line = 0; line < lines; line++) {
+        const int64_t h = line * kernels->tile_high, high = weir_least(kernels->tile_high, height->out - h);
+        float *out = results + line % 2 * kernels->tile_high * g.out_row;
         int64_t first, last;
         weir_convolution_taps(height, h, h + high - 1, &first, &last);
         g.taps = last - first;
-        for (int64_t w = 0; w < width->out; w += wide) {
-            const int64_t columns = weir_least(wide, width->out - w);
+        for (int64_t tile = 0; tile < tiles; tile++) {
+            const int64_t w = tile * wide, columns = weir_least(wide, width->out - w);
             int64_t left, right;
             weir_convolution_taps(width, w, w + columns - 1, &left, &right);
             g.depth = (right - left) * plan->in_channels;
             g.in = in + (h * height->step + first * height->dilation + height->start + f.top) * row +
                    (w * width->step + left + width->start + f.left) * cell;
             g.filter = run->filter + first * filter_row + left * filter_column;
-            g.out = results + w * g.out_column;
+            g.out = out + w * g.out_column;
             kernels->forward(&g, high, columns);
+            flow(kernels, &leaving, tile + 1, tiles);
+            look_ahead(run, image + WEIR_GROUP, line * tiles + tile, lines * tiles);
         }
-        kernels->from_group(results, high * out_row, images, run->out + image * out_size + h * out_row, out_size);
+        leaving.from = out;
+        leaving.to = run->out + image * out_size + h * out_row;
+        leaving.count = high * out_row;
+        leaving.done = 0;
     }
+    flow(kernels, &leaving, 1, 1);
 }
 
 /* Some groups of images: their part of the filter's gradient. */
@@ -177,6 +222,11 @@ static void filter_block(void *context, int64_t block, int lane)
         const int64_t image = group * WEIR_GROUP, images = weir_least(WEIR_GROUP, o->batch - image);
         fill_frame(run, image, x);
         kernels->to_group(run->second + image * size, size, images, size, dy);
+        /* The next group's dy is fetched meanwhile. */
+        const int64_t next = weir_most(0, weir_least(WEIR_GROUP, o->batch - image - WEIR_GROUP));
+        const int64_t calls = o->filter_height * (joined ? 1 : o->filter_width);
+        const char *ahead = (const char *)(run->second + (image + images) * size);
+        g.ahead_bytes = next * size * 4 / calls;
         for (int64_t i = 0; i < o->filter_height; i++) {
             const int64_t shift = i * height->dilation + height->start;
             const int64_t top = shift < 0 ? weir_divide_up(-shift, height->step) : 0;
@@ -193,6 +243,7 @@ static void filter_block(void *context, int64_t block, int lane)
                 g.x = x + (top * height->step + shift + f.top) * row + (left * width->step + move + f.left) * cell;
                 g.dy = dy + top * g.dy_row + left * g.dy_column;
                 g.out = sums + (i * o->filter_width + j) * in * out;
+                g.ahead = ahead + (i * (joined ? 1 : o->filter_width) + (joined ? 0 : j)) * g.ahead_bytes;
                 kernels->filter(&g);
             }
         }

@@ -39,6 +39,8 @@ typedef struct weir_group_filter {
     int64_t channels;      /* of dy */
     float *out;            /* [taps][channels], added to */
     int64_t out_row;
+    const char *ahead; /* memory that is fetched into the cache meanwhile, for what comes next */
+    int64_t ahead_bytes;
 } weir_group_filter;
 
 typedef struct weir_convolution_kernels {
@@ -50,9 +52,10 @@ typedef struct weir_convolution_kernels {
     void (*filter)(const weir_group_filter *arguments);
 
     /* count floats of each of images rows (at most 16), row_stride apart, to count cells, zeros for missing images; and
-     * back, for the images that there are. */
+     * back, for the images that there are. stream: past the caches, where alignment allows. */
     void (*to_group)(const float *in, int64_t row_stride, int64_t images, int64_t count, float *out);
-    void (*from_group)(const float *in, int64_t count, int64_t images, float *out, int64_t row_stride);
+    void (*from_group)(const float *in, int64_t count, int64_t images, float *out, int64_t row_stride,
+                       bool stream);
 } weir_convolution_kernels;
 
 #endif

@@ -17,8 +17,6 @@
  */
 #include "kernel/cpu/matmul.h"
 
-#include <string.h>
-
 #include "kernel/cpu/matmul_generic.h"
 #include "kernel/cpu/matmul_tile.h"
 
@@ -27,7 +25,14 @@ enum { ROUTE_GENERIC, ROUTE_TILES, ROUTE_WIDE, ROUTE_DOT, ROUTE_SIDEWAYS };
 #define LINE 64 /* bytes */
 #define MOST_BLOCKS 64
 #define BLOCK_FLOPS (1 << 20)   /* worth a block of its own */
-#define PANEL_BYTES (128 << 10) /* of B that a chunk may take: it stays in the second cache */
+#define HIGH_BLOCK 96         /* rows that are worth a panel of B packed for them */
+#define FIRST_CACHE_SETS 64
+#define SECOND_CACHE_SETS 2048
+#define A_ROWS 48 /* of A that are copied together */
+#define PACKED_BYTES (256 << 10) /* of B that a block packs at a time: it stays in the second cache */
+#define MOST_DEPTH 1024
+#define MOST_PANELS 8   /* tiles in a block's width */
+#define COLUMN_BLOCKS 16 /* blocks side by side, if C is wide enough */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -116,34 +121,72 @@ static void cut_rows(weir_matmul_plan *plan, int64_t wanted, int64_t unit)
     plan->row_blocks = divide_up(m, plan->block_rows);
 }
 
+/* How many of the sets of lines of a cache an array's rows begin in. */
+static int64_t distinct_sets(int64_t sets, int64_t row_stride)
+{
+    int64_t lines = row_stride / (LINE / 4);
+    if (row_stride % (LINE / 4) != 0)
+        return sets;
+    for (; sets > 1 && lines % 2 == 0; lines /= 2)
+        sets /= 2;
+    return sets;
+}
+
+/* Vectors in a tile's width: the fewest cache lines for each multiplication. A step of k takes a line for each vector of
+ * B, and of A a 16th of a line for each row, or one line and that if A is transposed; and each row of A has to arrive
+ * before a tile is under way. */
+static int64_t choose_vectors(const weir_matmul_options *o, const weir_matmul_kernels *kernels)
+{
+    const int64_t all = divide_up(o->n, kernels->lanes);
+    int64_t best = 1;
+    double fewest = 1e9;
+    for (int64_t vectors = 1; vectors <= kernels->vectors; vectors++) {
+        const double width = (double)all / (double)divide_up(all, vectors);
+        const double rows = (double)o->m / (double)divide_up(o->m, kernels->rows[vectors - 1]);
+        const double lines = (width + rows / 16 + (o->transpose_a ? 1 : 0)) / (rows * width) + 24 / (width * (double)o->k);
+        if (lines < fewest) {
+            fewest = lines;
+            best = vectors;
+        }
+    }
+    return best;
+}
+
 static void prepare_tiles(weir_matmul_plan *plan)
 {
     const weir_matmul_options *o = &plan->options;
     const weir_matmul_kernels *kernels = plan->kernels->matmul;
     const int64_t lanes = kernels->lanes, vectors = divide_up(o->n, lanes);
-    const int64_t panels = divide_up(vectors, kernels->vectors), panel_vectors = divide_up(vectors, panels);
-    const int64_t tall = kernels->rows[panel_vectors - 1];
-    plan->block_columns = panel_vectors * lanes;
-    plan->column_blocks = divide_up(o->n, plan->block_columns);
-    plan->pack_b = o->transpose_b || (o->m > 8 * tall && o->b_row_stride > 256) ||
+    const int64_t panel_vectors = divide_up(vectors, divide_up(vectors, choose_vectors(o, kernels)));
+    const int64_t tall = kernels->rows[panel_vectors - 1], panels = divide_up(vectors, panel_vectors);
+    plan->tile_columns = panel_vectors * lanes;
+    plan->pack_b = o->transpose_b || (o->m > 3 * tall && o->b_row_stride > 256) ||
                    (!kernels->partial_vectors && o->n % lanes != 0);
-    plan->pack_a = o->m > 2 && (o->transpose_a ? o->a_row_stride >= 512 : o->a_row_stride % 512 == 0) && o->k > 1;
+    plan->pack_a = o->transpose_a ? o->k > 8 * distinct_sets(SECOND_CACHE_SETS, o->a_row_stride)
+                                  : distinct_sets(FIRST_CACHE_SETS, o->a_row_stride) <= 2;
 
+    /* Row blocks repeat the packing of B, so they are high then. */
     const int64_t wanted = wanted_blocks(o);
-    cut_rows(plan, divide_up(wanted, plan->column_blocks), plan->pack_b ? 8 * tall : tall);
+    const int64_t block_panels = most(1, least(MOST_PANELS, panels / COLUMN_BLOCKS));
+    plan->block_columns = block_panels * plan->tile_columns;
+    plan->column_blocks = divide_up(o->n, plan->block_columns);
+    if (plan->pack_b)
+        cut_rows(plan, least(wanted / plan->column_blocks, o->m / HIGH_BLOCK), tall);
+    else
+        cut_rows(plan, divide_up(wanted, plan->column_blocks), tall);
     const int64_t blocks = plan->column_blocks * plan->row_blocks;
     plan->depth_blocks = most(1, least(wanted / blocks, o->k / 1024));
     if (plan->depth_blocks < 4)
         plan->depth_blocks = 1;
     plan->block_depth = divide_up(o->k, plan->depth_blocks);
     plan->depth_blocks = divide_up(o->k, plan->block_depth);
-    const int64_t deepest = PANEL_BYTES / 4 / plan->block_columns;
+    const int64_t deepest = least(MOST_DEPTH, most(1, PACKED_BYTES / 4 / plan->block_columns));
     plan->chunk = divide_up(plan->block_depth, divide_up(plan->block_depth, deepest));
 
     if (plan->pack_b)
         plan->lane_bytes += round_up(plan->chunk * plan->block_columns * 4, LINE);
     if (plan->pack_a)
-        plan->lane_bytes += (plan->chunk + 16) * 16 * 4;
+        plan->lane_bytes += (plan->chunk + LINE / 4) * A_ROWS * 4;
     if (plan->depth_blocks > 1)
         plan->shared_bytes = plan->depth_blocks * round_up(o->m * o->n * 4, LINE);
 }
@@ -223,73 +266,93 @@ typedef struct block_part {
     float *scratch; /* of this lane */
 } block_part;
 
-/* Copies the part of A that a tile reads into lines that do not collide; t reads the copy. */
-static void pack_a(const weir_matmul_options *o, weir_tile_arguments *t, int64_t rows, float *out)
+/* Copies the part of A that some tiles read into lines that do not collide; t reads the copy. */
+static void pack_a(const weir_matmul_plan *plan, weir_tile_arguments *t, int64_t rows, float *out)
 {
-    if (o->transpose_a) {
-        for (int64_t p = 0; p < t->depth; p++)
-            memcpy(out + p * 16, t->a + p * t->a_step, (size_t)rows * 4);
-        t->a_step = 16;
+    const weir_matmul_kernels *kernels = plan->kernels->matmul;
+    if (plan->options.transpose_a) {
+        kernels->copy(t->a, t->a_step, t->depth, rows, out, A_ROWS);
+        t->a_step = A_ROWS;
     } else {
-        const int64_t row = t->depth + 16;
-        for (int64_t i = 0; i < rows; i++)
-            memcpy(out + i * row, t->a + i * t->a_row, (size_t)t->depth * 4);
-        t->a_row = row;
+        kernels->copy(t->a, t->a_row, rows, t->depth, out, t->depth + LINE / 4);
+        t->a_row = t->depth + LINE / 4;
     }
     t->a = out;
 }
 
-/* Copies a chunk of B's panel into rows of whole vectors. */
+/* Copies a chunk of the block's columns of B into panels one tile wide, each [depth][tile columns]. */
 static void pack_b(const weir_matmul_plan *plan, const block_part *part, int64_t start, int64_t depth, float *out)
 {
     const weir_matmul_options *o = &plan->options;
-    if (o->transpose_b) {
-        plan->kernels->matmul->transpose(part->b + part->column * o->b_row_stride + start, o->b_row_stride,
-                                         part->columns, depth, out, plan->block_columns);
+    const weir_matmul_kernels *kernels = plan->kernels->matmul;
+    const int64_t width = plan->tile_columns;
+    if (!o->transpose_b) {
+        kernels->pack(part->b + start * o->b_row_stride + part->column, o->b_row_stride, depth, part->columns, width, out);
         return;
     }
-    const float *from = part->b + start * o->b_row_stride + part->column;
-    for (int64_t p = 0; p < depth; p++)
-        memcpy(out + p * plan->block_columns, from + p * o->b_row_stride, (size_t)part->columns * 4);
+    for (int64_t j = 0; j < part->columns; j += width, out += depth * width)
+        kernels->transpose(part->b + (part->column + j) * o->b_row_stride + start, o->b_row_stride,
+                           least(width, part->columns - j), depth, out, width);
+}
+
+/* Some rows of C, one tile high, over all panels of the block. t: a, depth and the epilogue are set. */
+static void run_tile_row(const weir_matmul_plan *plan, const block_part *part, weir_tile_arguments t, int64_t from,
+                         int64_t row, int64_t rows)
+{
+    const weir_matmul_kernels *kernels = plan->kernels->matmul;
+    const int64_t width = plan->tile_columns;
+    for (int64_t j = 0; j < part->columns; j += width) {
+        const int64_t column = part->column + j;
+        t.columns = least(width, part->columns - j);
+        t.c = part->c + row * part->c_row + column;
+        if (plan->pack_b) {
+            t.b = part->scratch + j * t.depth;
+            t.b_row = width;
+        } else {
+            t.b = part->b + from * plan->options.b_row_stride + column;
+            t.b_row = plan->options.b_row_stride;
+        }
+        weir_tile_arguments one = t;
+        if (one.bias != NULL)
+            one.bias += column;
+        kernels->tiles[(t.columns + kernels->lanes - 1) / kernels->lanes - 1][rows - 1](&one);
+    }
 }
 
 static void run_tiles(const weir_matmul_plan *plan, const block_part *part)
 {
     const weir_matmul_options *o = &plan->options;
     const weir_matmul_kernels *kernels = plan->kernels->matmul;
-    const int64_t vectors = divide_up(part->columns, kernels->lanes);
-    const int64_t tall = kernels->rows[vectors - 1];
-    const int64_t tiles = divide_up(part->rows, tall);
+    const int64_t tall = kernels->rows[plan->tile_columns / kernels->lanes - 1], tiles = divide_up(part->rows, tall);
     float *packed_a = part->scratch + (plan->pack_b ? round_up(plan->chunk * plan->block_columns, LINE / 4) : 0);
     for (int64_t start = 0; start < part->depth; start += plan->chunk) {
         const int64_t depth = least(plan->chunk, part->depth - start), from = part->depth_start + start;
         const bool final = start + depth == part->depth;
         weir_tile_arguments t = {
-            .b = part->b + from * o->b_row_stride + part->column,
-            .b_row = o->b_row_stride,
             .depth = depth,
             .runs = 1,
             .outers = 1,
             .c_row = part->c_row,
-            .columns = part->columns,
-            .bias = final && part->bias != NULL ? part->bias + part->column : NULL,
+            .bias = final ? part->bias : NULL,
             .accumulate = part->accumulate || start > 0,
             .relu = final && part->relu,
         };
-        if (plan->pack_b) {
+        if (plan->pack_b)
             pack_b(plan, part, from, depth, part->scratch);
-            t.b = part->scratch;
-            t.b_row = plan->block_columns;
-        }
-        for (int64_t tile = 0, row = part->row; tile < tiles; tile++) {
+        for (int64_t tile = 0, row = part->row, packed_end = row; tile < tiles; tile++) {
             const int64_t rows = divide_up(part->row + part->rows - row, tiles - tile);
-            t.a = o->transpose_a ? part->a + from * o->a_row_stride + row : part->a + row * o->a_row_stride + from;
-            t.a_row = o->transpose_a ? 1 : o->a_row_stride;
-            t.a_step = o->transpose_a ? o->a_row_stride : 1;
-            t.c = part->c + row * part->c_row + part->column;
-            if (plan->pack_a)
-                pack_a(o, &t, rows, packed_a);
-            kernels->tiles[vectors - 1][rows - 1](&t);
+            if (!plan->pack_a || row + rows > packed_end) {
+                t.a = o->transpose_a ? part->a + from * o->a_row_stride + row : part->a + row * o->a_row_stride + from;
+                t.a_row = o->transpose_a ? 1 : o->a_row_stride;
+                t.a_step = o->transpose_a ? o->a_row_stride : 1;
+            }
+            if (plan->pack_a && row + rows > packed_end) {
+                const int64_t some = least(part->row + part->rows - row, o->transpose_a ? A_ROWS : rows);
+                pack_a(plan, &t, some, packed_a);
+                packed_end = row + some;
+            }
+            run_tile_row(plan, part, t, from, row, rows);
+            t.a += rows * t.a_row;
             row += rows;
         }
     }

@@ -289,6 +289,32 @@ static void transpose(const float *in, int64_t in_row, int64_t rows, int64_t col
     floats_transpose_array(in, in_row, rows, columns, out, out_row);
 }
 
+static void copy(const float *in, int64_t in_row, int64_t rows, int64_t columns, float *out, int64_t out_row)
+{
+    const int64_t whole = columns / WEIR_LANES * WEIR_LANES, rest = columns - whole;
+    for (int64_t i = 0; i < rows; i++, in += in_row, out += out_row) {
+        for (int64_t j = 0; j < whole; j += WEIR_LANES)
+            floats_store(out + j, floats_load(in + j));
+        if (rest > 0)
+            floats_store_part(out + whole, floats_load_part(in + whole, rest), rest);
+    }
+}
+
+static void pack(const float *in, int64_t in_row, int64_t rows, int64_t columns, int64_t width, float *out)
+{
+    for (int64_t i = 0; i < rows; i++, in += in_row, out += width) {
+        float *to = out;
+        for (int64_t j = 0; j < columns; j += width, to += rows * width) {
+            const int64_t end = columns - j < width ? columns : j + width;
+            int64_t at = j;
+            for (; at + WEIR_LANES <= end; at += WEIR_LANES)
+                floats_store(to + at - j, floats_load(in + at));
+            if (at < end)
+                floats_store(to + at - j, floats_load_part(in + at, end - at));
+        }
+    }
+}
+
 #define ENTRY(rows, vectors) [vectors - 1][rows - 1] = tile_##rows##x##vectors,
 extern const weir_matmul_kernels WEIR_TIER_NAME(weir_matmul_kernels);
 const weir_matmul_kernels WEIR_TIER_NAME(weir_matmul_kernels) = {
@@ -300,5 +326,7 @@ const weir_matmul_kernels WEIR_TIER_NAME(weir_matmul_kernels) = {
     .wide_vectors = WIDE,
     .wide = {wide_1, wide_2},
     .dot = dot,
+    .copy = copy,
+    .pack = pack,
     .transpose = transpose,
 };

@@ -61,6 +61,10 @@ typedef struct weir_matmul_kernels {
 
     void (*dot)(const weir_dot_arguments *arguments);
 
+    /* out[i * out_row + j] = in[i * in_row + j] for i below rows, j below columns. */
+    void (*copy)(const float *in, int64_t in_row, int64_t rows, int64_t columns, float *out, int64_t out_row);
+    /* Columns in panels of width: out[panel][rows][width], the last one as wide but partly unwritten. */
+    void (*pack)(const float *in, int64_t in_row, int64_t rows, int64_t columns, int64_t width, float *out);
     /* out[j * out_row + i] = in[i * in_row + j] for i below rows, j below columns. */
     void (*transpose)(const float *in, int64_t in_row, int64_t rows, int64_t columns, float *out, int64_t out_row);
 } weir_matmul_kernels;
