@@ -12,6 +12,8 @@
 
 #include "kernel/cpu/tier.h"
 
+typedef uint32_t uints __attribute__((vector_size(4 * WEIR_LANES))); /* ints that may wrap */
+
 /* Applies a scalar function to every lane: only for tiers that lack the instruction. */
 #define FLOATS_LANES(result, function, x)                                                                              \
     for (int lane = 0; lane < WEIR_LANES; lane++)                                                                      \
@@ -74,8 +76,8 @@ WEIR_INLINE floats floats_abs(floats x)
  * by 2^n without leaving the range of float half way. */
 WEIR_INLINE void floats_powers(floats n, floats *first, floats *second)
 {
-    ints whole = (ints)(n + 0x1.8p23f) - 0x4b400000;
-    ints half = whole >> 1;
+    uints whole = (uints)(n + 0x1.8p23f) - 0x4b400000;
+    uints half = (uints)((ints)whole >> 1);
     *first = (floats)((half + 127) << 23);
     *second = (floats)((whole - half + 127) << 23);
 }
@@ -115,7 +117,7 @@ WEIR_INLINE floats floats_expm1(floats x)
     floats clipped = floats_max(floats_set(-40.0f), floats_min(floats_set(89.0f), x));
     floats r = floats_exp_reduce(clipped, &n);
     floats p = floats_expm1_near(r);
-    ints whole = (ints)(n + 0x1.8p23f) - 0x4b400000;
+    uints whole = (uints)(n + 0x1.8p23f) - 0x4b400000;
     floats half = (floats)((whole + 126) << 23); /* 2^(n - 1), in range for n = 128 too */
     floats result = (half * p + (half - 0.5f)) * 2.0f;
     return floats_select(floats_less(floats_abs(x), floats_set(1e-8f)), x, result);
@@ -126,9 +128,9 @@ WEIR_INLINE floats floats_log(floats x)
     lanes_mask tiny = floats_less(x, floats_set(0x1p-126f));
     floats scaled = floats_select(tiny, x * 0x1p23f, x);
     /* scaled = m * 2^e, m in [sqrt(1/2), sqrt(2)) */
-    ints bits = (ints)scaled;
-    ints exponent = (bits - 0x3f3504f3) >> 23;
-    floats m = (floats)(bits - (exponent << 23)) - 1.0f;
+    uints bits = (uints)scaled;
+    ints exponent = (ints)(bits - 0x3f3504f3) >> 23;
+    floats m = (floats)(bits - ((uints)exponent << 23)) - 1.0f;
     floats e = __builtin_convertvector(exponent, floats) - floats_keep(tiny, floats_set(23.0f));
     floats p = m * 7.0376836292e-2f - 1.1514610310e-1f;
     p = p * m + 1.1676998740e-1f;

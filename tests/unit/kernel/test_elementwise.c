@@ -513,7 +513,7 @@ static void check_binary(weir_binary_op op, weir_shape a_shape, weir_shape b_sha
             exact = op == WEIR_BINARY_FLOOR_DIV ? floorf(x / y) : truncf(x / y);
         if (to_bool)
             assert_int_equal(((bool *)first)[i], exact);
-        else if (fabs(((float *)first)[i] - exact) > fmax(fabs(exact), fabs(x) / 8) * 6e-7)
+        else if (fabs(((float *)first)[i] - exact) > fmax(fmax(fabs(exact), fabs(x) / 8), fabs(y) / 4) * 6e-7)
             fail_msg("op %d of %.9g and %.9g is %.9g, not %.9g", (int)op, x, y, ((float *)first)[i], exact);
     }
     for (int t = 1; t < TEAMS; t++) {
