@@ -5,14 +5,23 @@
 
 #define FAMILIES(X)                                                                                                    \
     X(accumulator)                                                                                                     \
+    X(array_gather)                                                                                                    \
+    X(array_join)                                                                                                      \
+    X(array_make)                                                                                                      \
+    X(array_move)                                                                                                      \
+    X(array_shape)                                                                                                     \
+    X(array_slice)                                                                                                     \
+    X(batch_norm)                                                                                                      \
     X(broadcast)                                                                                                       \
     X(cast)                                                                                                            \
     X(control_flow)                                                                                                    \
+    X(convolution)                                                                                                     \
     X(math_binary)                                                                                                     \
     X(math_unary)                                                                                                      \
     X(matmul)                                                                                                          \
     X(misc)                                                                                                            \
     X(optimizer)                                                                                                       \
+    X(pooling)                                                                                                         \
     X(queue)                                                                                                           \
     X(random)                                                                                                          \
     X(reduce)                                                                                                          \
