@@ -56,6 +56,7 @@ typedef struct weir_launch {
     int num_arguments;
     uint64_t host_arguments;
     struct weir_context *context; /* outlives the command */
+    const char *name; /* of the node, for messages; lives as long as the session's graph */
 } weir_launch;
 
 typedef enum weir_copy { WEIR_COPY_TO_DEVICE, WEIR_COPY_TO_HOST, WEIR_COPY_WITHIN } weir_copy;

@@ -10,8 +10,9 @@
 #include "device/cpu/cpu.h"
 #include "base/memory.h"
 #include "device/device.h"
+#include "device/sim/sim.h"
 
-const weir_device_driver *const weir_device_drivers[] = {&weir_cpu_driver, NULL};
+const weir_device_driver *const weir_device_drivers[] = {&weir_cpu_driver, &weir_sim_driver, NULL};
 
 uint64_t weir_random_incarnation(void)
 {

@@ -59,7 +59,7 @@ static weir_status make_buffer(weir_variable *variable, weir_dtype dtype, const 
     weir_buffer *buffer = NULL;
     WEIR_TRY(weir_dtype_is_object(dtype) ? weir_buffer_of_objects(variable->allocator, dtype, size, &buffer)
                                          : weir_buffer_new(variable->allocator, size > 0 ? size : 1, &buffer));
-    weir_status copied = weir_elements_copy(dtype, buffer->data, elements, count);
+    weir_status copied = weir_elements_copy(dtype, weir_buffer_reach(buffer), elements, count);
     if (!weir_ok(copied)) {
         weir_buffer_unref(buffer);
         return copied;
@@ -95,7 +95,7 @@ weir_status weir_variable_assign_locked(weir_variable *variable, weir_dtype dtyp
     if (is_initialized && !weir_dtype_is_object(dtype) && weir_shape_equal(variable->shape, *shape)) {
         size_t size = (size_t)weir_shape_elements(*shape) * weir_dtype_size(dtype);
         if (size > 0)
-            memmove(variable->buffer->data, elements, size); /* the value may be the variable itself */
+            memmove(weir_buffer_reach(variable->buffer), elements, size); /* the value may be the variable itself */
         return WEIR_STATUS_OK;
     }
     weir_buffer *buffer = NULL;

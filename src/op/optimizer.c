@@ -132,7 +132,7 @@ static weir_status run_update(const update *u, void *const *arguments, weir_cont
     weir_status status = check_variables(u, variables);
     if (weir_ok(status)) {
         for (int i = 0; i < u->variables; i++)
-            data[i] = variables[i]->buffer->data;
+            data[i] = weir_buffer_reach(variables[i]->buffer);
         apply(u, data, arguments, context->team);
     }
     weir_unlock_variables(variables, u->variables);

@@ -131,7 +131,7 @@ static weir_status count(const count_state *state, weir_variable *variable, void
     WEIR_TRY(weir_variable_check(variable));
     if (weir_shape_elements(variable->shape) != 1)
         return weir_fail(WEIR_INVALID_ARGUMENT, "input is not a scalar: %s", WEIR_SHOWN(variable->shape));
-    void *data = variable->buffer->data;
+    void *data = weir_buffer_reach(variable->buffer);
     int64_t value = state->dtype == WEIR_INT32 ? *(int32_t *)data : *(int64_t *)data;
     if (value >= state->limit)
         return weir_fail(WEIR_OUT_OF_RANGE, "Reached limit of %lld", (long long)state->limit);

@@ -121,7 +121,7 @@ static weir_status run_addition(const void *state, void *const *arguments, weir_
     pthread_mutex_lock(&variable->mutex);
     weir_status status = check_addition(a, variable);
     if (weir_ok(status))
-        a->add(context->team, a->elements, variable->buffer->data, arguments[1]);
+        a->add(context->team, a->elements, weir_buffer_reach(variable->buffer), arguments[1]);
     pthread_mutex_unlock(&variable->mutex);
     return status;
 }

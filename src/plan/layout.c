@@ -156,17 +156,11 @@ static weir_status variable_shape(maker *m, weir_variable *variable, bool is_ref
 
 /* ---- Arguments ---- */
 
-static bool is_variable_argument(const weir_plan_node *node, int input, const weir_plan_value *value)
-{
-    bool through = input < 32 && node->kernel != NULL && ((node->kernel->writes | node->kernel->reads) >> input & 1) != 0;
-    return value->variable != NULL && value->place == WEIR_PLACE_VARIABLE && through;
-}
-
 static weir_status describe_input(maker *m, const weir_plan_node *node, int input, weir_argument *out)
 {
     const weir_plan_value *value = weir_plan_value_of(m->plan, node->inputs[input]);
     if (value->place == WEIR_PLACE_VARIABLE) {
-        bool is_reference = is_variable_argument(node, input, value);
+        bool is_reference = weir_plan_takes_variable(m->plan, node, input);
         out->dtype = is_reference ? (weir_dtype)((int)value->variable->dtype + WEIR_REF_OFFSET) : value->variable->dtype;
         out->constant = NULL;
         return variable_shape(m, value->variable, is_reference, &out->shape);
@@ -219,15 +213,16 @@ static weir_status constant_address(maker *m, const weir_tensor *tensor, bool in
 
 static bool input_in_host(const maker *m, const weir_plan_node *node, int input)
 {
-    return m->device->is_host || node->kernel == NULL ||
-           (input < 32 && ((node->kernel->host_inputs | node->kernel->shape_inputs) >> input & 1) != 0);
+    if (m->device->is_host)
+        return true;
+    return node->kernel != NULL && input < 32 && ((node->kernel->host_inputs | node->kernel->shape_inputs) >> input & 1) != 0;
 }
 
 static weir_status add_input(maker *m, const weir_plan_node *node, int input, int instruction)
 {
     const weir_plan_value *value = weir_plan_value_of(m->plan, node->inputs[input]);
     if (value->place == WEIR_PLACE_VARIABLE) {
-        if (is_variable_argument(node, input, value))
+        if (weir_plan_takes_variable(m->plan, node, input))
             return add_address(m, (address){.kind = ADDRESS_FIXED, .fixed = value->variable});
         return add_variable_memory(m, value->variable);
     }
@@ -295,7 +290,7 @@ static weir_status load_inputs(maker *m, const weir_plan_node *node)
 {
     for (int i = 0; i < node->num_inputs; i++) {
         const weir_plan_value *value = weir_plan_value_of(m->plan, node->inputs[i]);
-        if (value->place == WEIR_PLACE_VARIABLE && !is_variable_argument(node, i, value))
+        if (value->place == WEIR_PLACE_VARIABLE && !weir_plan_takes_variable(m->plan, node, i))
             WEIR_TRY(ensure_load(m, value->variable));
     }
     return WEIR_STATUS_OK;
@@ -763,10 +758,9 @@ static weir_status note_outputs(maker *m)
         layout->info[i].dtypes = dtypes;
         for (int a = 0; a < d->num_addresses && a < 64; a++) {
             const address *at = &m->addresses.items[d->first_address + a];
-            bool in_host = a < d->first_output && input_in_host(m, node, a);
-            bool is_pointer = at->kind == ADDRESS_FIXED && (in_host || a >= d->first_output ||
-                              weir_plan_value_of(m->plan, node->inputs[a])->place == WEIR_PLACE_VARIABLE);
-            if (in_host || is_pointer)
+            bool is_input = a < d->first_output && a < node->num_inputs;
+            bool is_variable = is_input ? weir_plan_takes_variable(m->plan, node, a) : at->kind == ADDRESS_FIXED;
+            if (is_variable || (is_input && input_in_host(m, node, a)))
                 layout->info[i].host_arguments |= 1ull << a;
         }
     }

@@ -92,6 +92,22 @@ static weir_status copy_of(partition *p, weir_port *port)
     return WEIR_STATUS_OK;
 }
 
+/* From one accelerator to another a value goes through the host. */
+static weir_status bring_to_host(partition *p, const weir_plan_node *consumer, weir_port *port)
+{
+    int device = p->plan->nodes[port->node].device;
+    int value = p->plan->nodes[port->node].first_value + port->output;
+    int *known = value < p->old_values ? &p->transfers[value * p->num_places + device * 2 + 1] : NULL;
+    int made = known != NULL ? *known : -1;
+    if (made < 0) {
+        WEIR_TRY(add_link(p, WEIR_KIND_TRANSFER, consumer, device, true, *port, -1, &made));
+        if (known != NULL)
+            *known = made;
+    }
+    *port = (weir_port){made, 0};
+    return WEIR_STATUS_OK;
+}
+
 /* True for nodes that keep or pass on what they are given. */
 static bool keeps_input(const weir_plan_node *node)
 {
@@ -107,7 +123,7 @@ static weir_status link_input(partition *p, int index, int input)
     if (value.place == WEIR_PLACE_CONSTANT && !weir_kind_stands_alone(plan->nodes[port.node].kind) &&
         plan->nodes[port.node].num_controls == 0)
         return WEIR_STATUS_OK;
-    bool is_reference = value.is_reference;
+    bool is_reference = weir_plan_takes_variable(plan, &plan->nodes[index], input);
     int from_device = plan->nodes[port.node].device;
     bool crosses = !is_reference && plan->nodes[port.node].kind != WEIR_KIND_FEED && from_device != node.device;
     bool wants = wants_host(plan, &node, input);
@@ -116,6 +132,9 @@ static weir_status link_input(partition *p, int index, int input)
     bool feed_moves = plan->nodes[port.node].kind == WEIR_KIND_FEED && !is_host(plan, node.device);
     if (value.place == WEIR_PLACE_VARIABLE && !is_reference && (keeps_input(&node) || crosses || changes_memory))
         WEIR_TRY(copy_of(p, &port));
+    bool between_accelerators = crosses && !wants && !lies_in_host(plan, port);
+    if (between_accelerators)
+        WEIR_TRY(bring_to_host(p, &node, &port));
     if (crosses || changes_memory || feed_moves) {
         int place = node.device * 2 + wants;
         int source = plan->nodes[node.inputs[input].node].first_value + node.inputs[input].output;
@@ -153,8 +172,10 @@ static weir_status link_fetch(partition *p, int index)
     weir_plan *plan = p->plan;
     weir_port *port = &plan->fetches[index];
     weir_plan_value value = *weir_plan_value_of(plan, *port);
-    if (value.place == WEIR_PLACE_CONSTANT || value.place == WEIR_PLACE_VARIABLE || lies_in_host(plan, *port))
+    if (value.place == WEIR_PLACE_CONSTANT || lies_in_host(plan, *port))
         return WEIR_STATUS_OK;
+    if (value.place == WEIR_PLACE_VARIABLE) /* an accelerator's: its value as the order of reads and writes has it */
+        WEIR_TRY(copy_of(p, port));
     weir_plan_node consumer = {.frame = plan->nodes[port->node].frame};
     int made = -1;
     WEIR_TRY(add_link(p, WEIR_KIND_TRANSFER, &consumer, plan->nodes[port->node].device, true, *port, -1, &made));

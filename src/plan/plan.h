@@ -164,6 +164,18 @@ static inline weir_plan_value *weir_plan_value_of(const weir_plan *plan, weir_po
     return &plan->values[plan->nodes[port.node].first_value + port.output];
 }
 
+/* True if a node takes the variable itself (a reference or a handle) as its input, not the variable's value. */
+static inline bool weir_plan_takes_variable(const weir_plan *plan, const weir_plan_node *node, int input)
+{
+    const weir_plan_value *value = weir_plan_value_of(plan, node->inputs[input]);
+    if (value->place != WEIR_PLACE_VARIABLE)
+        return false;
+    bool passes = node->kind == WEIR_KIND_PASS || node->kind == WEIR_KIND_READ || node->kind == WEIR_KIND_SWITCH;
+    if (passes)
+        return node->kind == WEIR_KIND_READ || (node->num_outputs > 0 && plan->values[node->first_value].is_reference);
+    return input < 32 && node->kernel != NULL && ((node->kernel->writes | node->kernel->reads) >> input & 1) != 0;
+}
+
 typedef struct weir_plan_request {
     const weir_graph *graph;
     const weir_device_set *devices;

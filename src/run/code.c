@@ -307,7 +307,8 @@ static weir_status launch(weir_run_state *run, weir_segment_run *segment, const 
                             .arguments = at->arguments,
                             .num_arguments = layout->info[i].num_arguments,
                             .host_arguments = layout->info[i].host_arguments,
-                            .context = &segment->walker.base};
+                            .context = &segment->walker.base,
+                            .name = run->plan->nodes[layout->info[i].node].node->name};
         WEIR_TRY(device->driver->launch(device, batch, &call));
     }
     *is_done = false;
@@ -355,12 +356,6 @@ weir_status weir_value_tensor(weir_run_state *run, weir_iteration *iteration, we
     return WEIR_STATUS_OK;
 }
 
-static bool takes_variable(const weir_plan_node *node, int input, const weir_plan_value *value)
-{
-    bool through = input < 32 && node->kernel != NULL && ((node->kernel->writes | node->kernel->reads) >> input & 1) != 0;
-    return through && value->place == WEIR_PLACE_VARIABLE;
-}
-
 weir_status weir_gather_inputs(weir_run_state *run, weir_iteration *iteration, int index, weir_tensor **inputs,
                                weir_variable **variables, weir_tensor **owned)
 {
@@ -370,7 +365,7 @@ weir_status weir_gather_inputs(weir_run_state *run, weir_iteration *iteration, i
     for (int i = 0; i < node->num_inputs; i++) {
         const weir_plan_value *value = weir_plan_value_of(run->plan, node->inputs[i]);
         variables[i] = NULL;
-        if (takes_variable(node, i, value))
+        if (weir_plan_takes_variable(run->plan, node, i))
             variables[i] = value->variable;
         else
             WEIR_TRY(weir_value_tensor(run, iteration, node->inputs[i], &inputs[i], &owned[i]));

@@ -18,6 +18,9 @@ typedef struct weir_allocator {
     /* Takes memory of allocate, with its size. */
     void (*release)(struct weir_allocator *allocator, void *memory, size_t size);
     bool is_host; /* the host may read and write the memory */
+    /* Bytes that code which runs on the device itself adds to an address to reach the memory: a simulated accelerator's
+     * addresses are beyond the host's reach. 0 elsewhere. */
+    ptrdiff_t reach;
 } weir_allocator;
 
 typedef struct weir_buffer {
@@ -47,6 +50,12 @@ void weir_buffer_unref(weir_buffer *buffer);       /* accepts NULL */
 static inline bool weir_buffer_is_sole(weir_buffer *buffer)
 {
     return atomic_load_explicit(&buffer->references, memory_order_acquire) == 1 && buffer->release == NULL;
+}
+
+/* The memory of a buffer for code that runs on its device. */
+static inline void *weir_buffer_reach(const weir_buffer *buffer)
+{
+    return (char *)buffer->data + (buffer->allocator != NULL ? buffer->allocator->reach : 0);
 }
 
 #endif
