@@ -32,12 +32,12 @@ FAMILIES = {
              "StridedSliceGrad Pad Pack Unpack Tile Fill ZerosLike OnesLike Range OneHot GatherV2 Gather BroadcastTo "
              "BroadcastGradientArgs InvertPermutation Where DynamicStitch UnsortedSegmentSum ListDiff Snapshot",
     "binary": "AddV2 Add Sub Mul RealDiv Div Pow Maximum Minimum SquaredDifference FloorMod FloorDiv Equal NotEqual Greater "
-              "GreaterEqual Less LessEqual LogicalAnd LogicalOr Select SelectV2 AddN BiasAdd BiasAddGrad",
+              "GreaterEqual Less LessEqual LogicalAnd LogicalOr Select SelectV2 AddN BiasAdd BiasAddGrad DivNoNan",
     "cast": "Cast",
     "control": "NoOp ControlTrigger Switch Merge RefSwitch RefMerge Enter Exit NextIteration LoopCond RefEnter RefExit "
                "RefNextIteration RefIdentity Assert _Arg _Retval _Send _Recv _HostSend _HostRecv",
-    "convolution": "Conv2D Conv2DBackpropFilter Conv2DBackpropInput MaxPool MaxPoolGrad AvgPool AvgPoolGrad",
-    "matmul": "MatMul BatchMatMulV2",
+    "convolution": "Conv2D Conv2DBackpropFilter Conv2DBackpropInput _FusedConv2D MaxPool MaxPoolGrad AvgPool AvgPoolGrad",
+    "matmul": "MatMul BatchMatMulV2 BatchMatMul _FusedMatMul",
     "misc": "SaveV2 RestoreV2 ShardedFilename MergeV2Checkpoints StringJoin StaticRegexFullMatch RegexFullMatch",
     "normalize": "Softmax LogSoftmax SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits InTopK InTopKV2 "
                  "FusedBatchNorm FusedBatchNormGrad FusedBatchNormV2 FusedBatchNormGradV2 FusedBatchNormV3 "
@@ -52,7 +52,7 @@ FAMILIES = {
              "ApplyGradientDescent ApplyMomentum ApplyAdam ResourceApplyGradientDescent ResourceApplyMomentum "
              "ResourceApplyAdam",
     "unary": "Neg Reciprocal Square Sqrt Rsqrt Exp Log Abs Sign Floor Round LogicalNot Relu ReluGrad Relu6 Relu6Grad Elu "
-             "EluGrad Sigmoid SigmoidGrad Tanh TanhGrad Softplus SoftplusGrad SqrtGrad RsqrtGrad ReciprocalGrad L2Loss",
+             "EluGrad Sigmoid SigmoidGrad Tanh TanhGrad Softplus SoftplusGrad SqrtGrad RsqrtGrad ReciprocalGrad L2Loss Conj",
 }
 
 # TensorFlow's numbers and short names of element types.

@@ -330,6 +330,7 @@ static weir_status evaluate_role(const evaluation *e)
     case WEIR_ROLE_COMPUTE:
         return evaluate_compute(e);
     case WEIR_ROLE_NOTHING:
+    case WEIR_ROLE_TRIGGER:
         return WEIR_STATUS_OK;
     case WEIR_ROLE_CONSTANT:
         return evaluate_constant(e);
@@ -360,8 +361,10 @@ weir_status weir_evaluate_in(weir_context *context, const weir_node *node, weir_
     weir_status status = weir_kernel_find(node, &e.kernel);
     if (weir_ok(status))
         status = evaluate_role(&e);
-    for (int i = 0; i < node->num_outputs && !weir_ok(status); i++)
-        weir_tensor_free_at(&outputs[i]);
+    for (int i = 0; i < node->num_outputs && !weir_ok(status); i++) {
+        weir_tensor_free(outputs[i]);
+        outputs[i] = NULL;
+    }
     return status;
 }
 

@@ -198,7 +198,7 @@ static const weir_op_def ops[] = {
 
 static const weir_kernel kernels[] = {
     {.op = "NoOp", .role = WEIR_ROLE_NOTHING, .on_accelerators = true},
-    {.op = "ControlTrigger", .role = WEIR_ROLE_NOTHING, .on_accelerators = true},
+    {.op = "ControlTrigger", .role = WEIR_ROLE_TRIGGER, .on_accelerators = true},
     {.op = "Switch", .role = WEIR_ROLE_SWITCH, .on_accelerators = true, .host_inputs = WEIR_INPUT(1)},
     {.op = "RefSwitch", .role = WEIR_ROLE_SWITCH, .on_accelerators = true, .host_inputs = WEIR_INPUT(1)},
     {.op = "Merge", .role = WEIR_ROLE_MERGE, .on_accelerators = true, .host_outputs = WEIR_INPUT(1)},

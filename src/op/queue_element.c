@@ -14,8 +14,10 @@ static weir_tensor **tuple_at(const weir_queue_ring *ring, size_t index)
 
 void weir_queue_tuple_clear(weir_tensor **tuple, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++)
-        weir_tensor_free_at(&tuple[i]);
+    for (int64_t i = 0; i < count; i++) {
+        weir_tensor_free(tuple[i]);
+        tuple[i] = NULL;
+    }
 }
 
 void weir_queue_ring_clear(weir_queue_ring *ring)

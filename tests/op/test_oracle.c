@@ -88,23 +88,23 @@ static bool build_node(trial *t)
 
 /* ---- Values ---- */
 
-/* Elements that may be flushed to zero, where input and output stand side by side. */
-static bool *may_be_flushed(const recorded_case *c, const weir_tensor *expected)
+/* TensorFlow's vector loops flush some denormal numbers to zero: such elements are not compared where inputs and output
+ * stand side by side and the case is not exact. NULL: none. */
+static bool *may_be_flushed(const recorded_case *c, const weir_tensor *expected, tolerance tol)
 {
-    if (strncmp(c->note, "special values", 14) != 0)
+    if (tol.exact)
         return NULL;
-    for (int i = 0; i < c->inputs.count; i++) {
-        if (weir_shape_equal(c->inputs.items[i]->shape, expected->shape))
-            return denormals_of(c->inputs.items[i]);
-    }
-    return NULL;
+    bool *skip = calloc((size_t)expected->elements + 1, sizeof *skip);
+    for (int i = 0; i < c->inputs.count; i++)
+        add_denormals(c->inputs.items[i], expected, skip);
+    return skip;
 }
 
 static bool check(trial *t, const weir_tensor *value, const weir_tensor *expected, tolerance tol, const char *what)
 {
     if (value == NULL)
         return note(t, what, "there is none");
-    bool *skip = may_be_flushed(t->recorded, expected);
+    bool *skip = may_be_flushed(t->recorded, expected, tol);
     bool agrees = tensors_agree(value, expected, tol, skip, t->why, sizeof t->why);
     free(skip);
     return agrees || note(t, what, t->why);
@@ -320,6 +320,24 @@ static bool check_steps(trial *t)
 
 /* ---- One case ---- */
 
+/* Cases in which TensorFlow's recorded value is a fault of that version, not to be followed. */
+static const struct {
+    const char *op;
+    int number;
+} faults[] = {
+    {"Round", 4}, /* of integers: 0 for all of them; they are round already */
+    {"Round", 5},
+};
+
+static bool is_fault(const recorded_case *c)
+{
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        if (strcmp(faults[i].op, c->op) == 0 && faults[i].number == c->number)
+            return true;
+    }
+    return false;
+}
+
 static void run_trial(trial *t)
 {
     const recorded_case *c = t->recorded;
@@ -343,6 +361,8 @@ static void run_trial(trial *t)
 
 static void test_case(void **state)
 {
+    if (is_fault(*state))
+        skip();
     trial t = {.recorded = *state, .graph = weir_graph_new()};
     t.scope = weir_root(t.graph);
     test_session_init(&t.session);

@@ -278,15 +278,3 @@ case_file cases_read(const char *family)
         take_case(&r, &file.cases[i]);
     return file;
 }
-
-bool cases_have(const char *op)
-{
-    for (const char *const *family = case_families; *family != NULL; family++) {
-        case_file file = cases_read(*family);
-        for (int i = 0; i < file.count; i++) {
-            if (strcmp(file.cases[i].op, op) == 0)
-                return true;
-        }
-    }
-    return false;
-}

@@ -61,9 +61,6 @@ typedef struct case_file {
 /* All cases of a family ("unary"). Lives until the end of the process. */
 case_file cases_read(const char *family);
 
-/* Whether any family has a case of the op. */
-bool cases_have(const char *op);
-
 /* The names of the families; ends with NULL. */
 extern const char *const case_families[];
 

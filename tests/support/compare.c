@@ -36,7 +36,7 @@ static bool floats_agree(double value, double expected, tolerance tol)
     if (isnan(value) || isnan(expected))
         return isnan(value) && isnan(expected);
     if (tol.exact)
-        return value == expected && signbit(value) == signbit(expected);
+        return value == expected; /* zeros of either sign */
     if (isinf(value) || isinf(expected))
         return value == expected;
     return fabs(value - expected) <= tol.atol + tol.rtol * fabs(expected);
@@ -88,18 +88,10 @@ bool tensors_agree(const weir_tensor *value, const weir_tensor *expected, tolera
     return true;
 }
 
-bool *denormals_of(const weir_tensor *tensor)
+void add_denormals(const weir_tensor *tensor, const weir_tensor *beside, bool *marks)
 {
-    if (tensor->dtype != WEIR_FLOAT)
-        return NULL;
-    bool *skip = calloc((size_t)tensor->elements + 1, sizeof *skip);
-    bool has_some = false;
-    for (int64_t i = 0; i < tensor->elements; i++) {
-        skip[i] = fpclassify(((const float *)tensor->data)[i]) == FP_SUBNORMAL;
-        has_some = has_some || skip[i];
-    }
-    if (has_some)
-        return skip;
-    free(skip);
-    return NULL;
+    if (tensor->dtype != WEIR_FLOAT || !weir_shape_equal(tensor->shape, beside->shape))
+        return;
+    for (int64_t i = 0; i < tensor->elements; i++)
+        marks[i] = marks[i] || fpclassify(((const float *)tensor->data)[i]) == FP_SUBNORMAL;
 }

@@ -11,7 +11,7 @@
 bool tensors_agree(const weir_tensor *value, const weir_tensor *expected, tolerance tol, const bool *skip, char *why,
                    size_t size);
 
-/* For each element of a float tensor whether it is denormal; NULL when none is. Free it with free(). */
-bool *denormals_of(const weir_tensor *tensor);
+/* Marks the elements whose counterpart in a float tensor of the same shape is denormal. */
+void add_denormals(const weir_tensor *tensor, const weir_tensor *beside, bool *marks);
 
 #endif

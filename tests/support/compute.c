@@ -147,10 +147,10 @@ weir_status computation_get(computation *c, weir_output output, weir_tensor **ou
     if (output.node->num_inputs == 0)
         WEIR_TRY(variable_of(c, output, &variable));
     if (variable != NULL && output.node->output_dtypes[output.index] != WEIR_RESOURCE) {
-        if (c->values[output.node->id] != NULL)
-            weir_tensor_free_at(&c->values[output.node->id][0]);
-        else
+        if (c->values[output.node->id] == NULL)
             c->values[output.node->id] = calloc(1, sizeof(weir_tensor *));
+        weir_tensor_free(c->values[output.node->id][0]);
+        c->values[output.node->id][0] = NULL;
         WEIR_TRY(weir_variable_read(variable, &c->values[output.node->id][0]));
         *out = c->values[output.node->id][0];
         return WEIR_STATUS_OK;

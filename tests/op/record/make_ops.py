@@ -7,7 +7,8 @@ OUT_DIR gets one directory per op (or Python-level function, or training run) wi
   index.jsonl  one case per line
   arrays.npy   .npy records (format 1.0, little-endian, C order) one after another;
                "at" in the index is the byte offset of a record's magic string
-and ops.txt, the list of the directories. See README.md beside this script for the fields.
+and ops.txt, the list of the directories. See README.md beside this script for the fields. Without MNIST_DIR the
+training runs are left out.
 Everything is deterministic: inputs come from seeded generators, one seed per case.
 """
 import base64, gzip, io, json, os, sys, zlib
@@ -901,6 +902,9 @@ def engine():
     op('IdentityN', input=[rand(r, (2, 3), F32), rand(r, (3,), F64), rand(r, (2,), I32)])
     op('IdentityN', input=[np.array([b'a', b'b'], object)], _grad=False)
     op('Snapshot', input=rand(r, (2, 3), F32))
+    for dt in (np.complex64, np.complex128):
+        op('Conj', input=(rand(r, (2, 3), F64) + 1j * rand(r, (2, 3), F64)).astype(dt), _tol={'exact': True})
+    fused(r)
     strings = np.array([b's3://b', b'aaa', b'12', b'\n', b'abc', b'a\nc', b'AB', b'xx', b'', b'ab', b'a.c', b']'], object)
     for pattern in ('^s3://.*', 'a+', 'a|ab', '\\d+', '.', '[[:alpha:]]+', 'a.c', '(?i)ab', 'x{2}', 'a\\.c', '(?:a|b)*?', '[^a-c]+', '[\\]x]+', '\\w*'):
         op('StaticRegexFullMatch', {'pattern': pattern}, input=strings, _grad=False)
@@ -924,6 +928,30 @@ def engine():
         op(o, {'epsilon': 1e-3, 'is_training': False}, y_backprop=dy, x=x, scale=rand(r, (3,), F32, .5, 1.5), reserve_space_1=rand(r, (3,), F32), reserve_space_2=rand(r, (3,), F32, .5, 2), _tol={'rtol': 1e-4, 'atol': 1e-4}, _grad=False)
     asserts()
     by_handle()
+
+
+def fused(r):
+    """Ops that a graph optimizer makes: no Python function of TensorFlow's builds them."""
+    from tensorflow.python.framework import op_def_library
+    def build(name, **kw):
+        def f(ts):
+            g = tf.get_default_graph()
+            op_def_library.apply_op(name, name='fused', **{k: v(ts) if callable(v) else v for k, v in kw.items()})
+            node = [o for o in g.get_operations() if o.type == name][-1]
+            return node.outputs, node
+        return f
+    for ops in (['BiasAdd'], ['BiasAdd', 'Relu'], ['BiasAdd', 'Relu6'], ['BiasAdd', 'Elu'], ['BiasAdd', 'Tanh'], ['BiasAdd', 'Sigmoid']):
+        for ta, tb in ((False, False), (True, False), (False, True)):
+            a, b = rand(r, (4, 3) if ta else (3, 4), F32), rand(r, (5, 4) if tb else (4, 5), F32)
+            run_case('_FusedMatMul', build('_FusedMatMul', a=lambda t: t[0], b=lambda t: t[1], args=lambda t: [t[2]], fused_ops=ops, transpose_a=ta, transpose_b=tb, epsilon=0.0, leakyrelu_alpha=0.2),
+                     [a, b, rand(r, (5,), F32)], grad=False, tol={'rtol': 1e-5, 'atol': 1e-5})
+    x, f = rand(r, (1, 5, 4, 2), F32), rand(r, (3, 3, 2, 3), F32)
+    vec = lambda lo=-2, hi=2: rand(r, (3,), F32, lo, hi)
+    for ops in (['BiasAdd'], ['BiasAdd', 'Relu'], ['BiasAdd', 'Relu6'], ['BiasAdd', 'Elu'], ['FusedBatchNorm'], ['FusedBatchNorm', 'Relu'], ['FusedBatchNorm', 'Relu6'], ['FusedBatchNorm', 'Elu']):
+        for padding, st in (('SAME', 1), ('VALID', 2)):
+            args = [vec()] if ops[0] == 'BiasAdd' else [vec(.5, 1.5), vec(), vec(), vec(.5, 2)]
+            run_case('_FusedConv2D', build('_FusedConv2D', input=lambda t: t[0], filter=lambda t: t[1], args=lambda t: t[2:], host_args=[], num_args=lambda t: len(t) - 2, fused_ops=ops, strides=[1, st, st, 1], padding=padding, explicit_paddings=[], data_format='NHWC', filter_format='HWIO', dilations=[1, 1, 1, 1], use_cudnn_on_gpu=True, epsilon=1e-3, leakyrelu_alpha=0.2),
+                     [x, f] + args, grad=False, tol={'rtol': 1e-5, 'atol': 1e-5})
 
 
 def asserts():
@@ -1158,14 +1186,12 @@ def main():
             only = set(a[5:].split(','))
         else:
             path = a
-    if path is None:
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'data', 'mnist')
     Dir.root = out
     os.makedirs(out, exist_ok=True)
     for f in (unary, binary, reductions, matmul, conv, norm, arrays, strings, random_ops, images, optimisers, rnn, engine):
         f()
         print(f.__name__, 'done', sum(d.n for d in Dir.open_dirs.values()), 'cases', file=sys.stderr)
-    training(path)
+    training(path or '')
     for d in Dir.open_dirs.values():
         d.index.close(); d.data.close()
     if only is None:
