@@ -243,10 +243,14 @@ static weir_status finish(weir_node *node, const weir_scope_record *record, cons
     WEIR_TRY(set_controls(node, record, options));
     WEIR_TRY(set_name(node, record, options->name != NULL ? options->name : node->op->name, &claim));
     WEIR_TRY(set_device(node, record, options));
-    if (weir_graph_find(node->graph, node->name) != NULL)
+    weir_status status = weir_graph_add(node->graph, node);
+    if (status.code == WEIR_ALREADY_EXISTS)
         return weir_fail(WEIR_ALREADY_EXISTS, "Duplicate node name in graph: '%s'", node->name);
-    WEIR_TRY(claim.name != NULL ? weir_name_enter(node->graph, &claim) : weir_name_note(node->graph, node->name));
-    return weir_graph_add(node->graph, node);
+    WEIR_TRY(status);
+    status = claim.name != NULL ? weir_name_enter(node->graph, &claim) : weir_name_note(node->graph, node->name);
+    if (!weir_ok(status))
+        weir_graph_take_back(node->graph, 1);
+    return status;
 }
 
 static weir_status build(weir_scope scope, const char *op, const weir_op_options *options, weir_node **out)
@@ -286,8 +290,11 @@ static void fail_building(weir_scope scope, const char *op, const weir_op_option
     }
     if (options->num_inputs > SHOWN)
         weir_text_append(&inputs, " and %d more", options->num_inputs - SHOWN);
-    status = weir_fail_in(status, "%s '%s%s'%s", op, weir_scope_name(scope), options->name != NULL ? options->name : op,
-                          weir_text_get(&inputs));
+    const char *name = options->name != NULL ? options->name : op;
+    size_t length = strlen(name);
+    bool is_absolute = length > 1 && name[length - 1] == '/';
+    status = weir_fail_in(status, "%s '%s%.*s'%s", op, is_absolute ? "" : weir_scope_name(scope),
+                          (int)(is_absolute ? length - 1 : length), name, weir_text_get(&inputs));
     weir_text_clear(&inputs);
     (void)weir_scope_fail(scope, status);
 }

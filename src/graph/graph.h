@@ -132,6 +132,9 @@ weir_node *weir_node_draft(weir_graph *graph, const weir_op_def *op, const weir_
 /* Puts a finished draft into the graph under its name, which must be unique: ALREADY_EXISTS otherwise. */
 WEIR_WARN_UNUSED weir_status weir_graph_add(weir_graph *graph, weir_node *node);
 
+/* Takes the newest count nodes out again, which nobody has seen yet. */
+void weir_graph_take_back(weir_graph *graph, size_t count);
+
 /* Gives up the tensors that attributes kept since there were count of them: those of drafts that failed. */
 void weir_graph_drop_tensors(weir_graph *graph, size_t count);
 

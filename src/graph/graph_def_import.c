@@ -302,14 +302,6 @@ static weir_status make_drafts(const weir_import *import, weir_attr_memory *memo
 
 /* ---- Into the graph ---- */
 
-static void take_back(const weir_import *import, size_t count)
-{
-    weir_graph *graph = import->graph;
-    for (size_t i = 0; i < count; i++)
-        weir_map_take(&graph->by_name, import->order[i]->name, strlen(import->order[i]->name));
-    graph->nodes.count -= count;
-}
-
 /* Adds the prefix and the names of all nodes to those that are taken, and the nodes to the graph. */
 static weir_status add_nodes(const weir_import *import)
 {
@@ -325,7 +317,7 @@ static weir_status add_nodes(const weir_import *import)
         if (weir_ok(status))
             status = weir_graph_add(import->graph, import->order[i]->draft);
         if (!weir_ok(status)) {
-            take_back(import, i);
+            weir_graph_take_back(import->graph, i);
             return status;
         }
     }

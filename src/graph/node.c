@@ -47,6 +47,14 @@ weir_status weir_graph_add(weir_graph *graph, weir_node *node)
     return status;
 }
 
+void weir_graph_take_back(weir_graph *graph, size_t count)
+{
+    for (; count > 0; count--) {
+        const weir_node *node = graph->nodes.items[--graph->nodes.count];
+        weir_map_take(&graph->by_name, node->name, strlen(node->name));
+    }
+}
+
 /* ---- Back edges of loops ---- */
 
 bool weir_node_is_merge(const weir_node *node)

@@ -67,8 +67,10 @@ static bool infer_attr(const weir_node *node, const weir_attr_def *def, const we
     int64_t first = 0;
     for (const weir_arg_def *arg = node->op->inputs; arg != NULL && arg->name != NULL; arg++) {
         int64_t count = count_inputs(node, arg, first, given, num_given);
-        if (count < 0 || count > node->num_inputs - first)
+        if (count < 0)
             return false;
+        if (count > node->num_inputs - first) /* too few, which is found later: types are known all the same */
+            count = node->num_inputs - first;
         if (arg->number_attr != NULL && strcmp(arg->number_attr, def->name) == 0) {
             *out = (weir_attr_value){.kind = WEIR_ATTR_INT, .i = count};
             return true;
