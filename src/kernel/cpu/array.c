@@ -194,6 +194,37 @@ static void rows_block(void *context, int64_t block, int lane)
 
 /* ---- transposed matrices ----------------------------------------------------------------------------------------- */
 
+/* Four elements of four bytes, unaligned, of any type. */
+typedef uint32_t four __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* 4 x 4 elements of 4 bytes. */
+static inline void transpose_four(const bytes4 *in, int64_t in_stride, bytes4 *out, int64_t out_stride)
+{
+    four a = *(const four *)in, b = *(const four *)(in + in_stride);
+    four c = *(const four *)(in + 2 * in_stride), d = *(const four *)(in + 3 * in_stride);
+    four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    *(four *)out = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
+    *(four *)(out + out_stride) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
+    *(four *)(out + 2 * out_stride) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+    *(four *)(out + 3 * out_stride) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+}
+
+static void transpose_bytes4(const bytes4 *in, int64_t in_stride, bytes4 *out, int64_t out_stride, int64_t rows,
+                             int64_t columns)
+{
+    int64_t whole = columns & ~(int64_t)3, r = 0;
+    for (int64_t c = 0; c < whole; c += 4)
+        for (r = 0; r + 4 <= rows; r += 4)
+            transpose_four(in + c * in_stride + r, in_stride, out + r * out_stride + c, out_stride);
+    for (r = rows & ~(int64_t)3; r < rows; r++)
+        for (int64_t c = 0; c < whole; c++)
+            out[r * out_stride + c] = in[c * in_stride + r];
+    for (int64_t c = whole; c < columns; c++)
+        for (r = 0; r < rows; r++)
+            out[r * out_stride + c] = in[c * in_stride + r];
+}
+
 /* rows x columns of out; in runs along the rows. in[c * in_stride + r] to out[r * out_stride + c]. */
 #define TRANSPOSE(T)                                                                                                   \
     static void transpose_##T(const T *in, int64_t in_stride, T *out, int64_t out_stride, int64_t rows,                \
@@ -219,7 +250,6 @@ static void rows_block(void *context, int64_t block, int lane)
     }
 TRANSPOSE(bytes1)
 TRANSPOSE(bytes2)
-TRANSPOSE(bytes4)
 TRANSPOSE(bytes8)
 TRANSPOSE(bytes16)
 

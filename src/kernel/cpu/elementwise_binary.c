@@ -195,6 +195,16 @@ static const char *gather_rows(const weir_binary_plan *plan, const char *from, i
     int64_t size = plan->size, columns = plan->columns;
     if (!one_value && row_stride == columns)
         return from;
+    if (one_value && size == 4) {
+        uint32_t *to = (uint32_t *)array;
+        for (int64_t i = 0; i < rows; i++, to += columns) {
+            uint32_t value;
+            memcpy(&value, from + i * row_stride * 4, sizeof value);
+            for (int64_t column = 0; column < columns; column++)
+                to[column] = value;
+        }
+        return array;
+    }
     for (int64_t i = 0; i < rows; i++) {
         const char *source = from + i * row_stride * size;
         if (one_value)

@@ -72,6 +72,7 @@ WEIR_INLINE floats floats_abs(floats x)
     return (floats)((ints)x & 0x7fffffff);
 }
 
+#if WEIR_LANES != 16
 /* The whole number n, as a float in [-252, 254], to 2^(n / 2) rounded down and 2^(the rest): the product of both scales
  * by 2^n without leaving the range of float half way. */
 WEIR_INLINE void floats_powers(floats n, floats *first, floats *second)
@@ -81,6 +82,7 @@ WEIR_INLINE void floats_powers(floats n, floats *first, floats *second)
     *first = (floats)((half + 127) << 23);
     *second = (floats)((whole - half + 127) << 23);
 }
+#endif
 
 /* Splits x = n * ln 2 + rest. */
 WEIR_INLINE floats floats_exp_reduce(floats x, floats *n)
@@ -104,11 +106,16 @@ WEIR_INLINE floats floats_expm1_near(floats r)
 
 WEIR_INLINE floats floats_exp(floats x)
 {
-    floats n, first, second;
+    floats n;
     floats clipped = floats_max(floats_set(-104.0f), floats_min(floats_set(89.0f), x)); /* NaN stays */
     floats r = floats_exp_reduce(clipped, &n);
+#if WEIR_LANES == 16
+    return (floats)_mm512_scalef_ps((__m512)(floats_expm1_near(r) + 1.0f), (__m512)n);
+#else
+    floats first, second;
     floats_powers(n, &first, &second);
     return (floats_expm1_near(r) + 1.0f) * first * second;
+#endif
 }
 
 WEIR_INLINE floats floats_expm1(floats x)

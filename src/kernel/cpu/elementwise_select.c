@@ -22,8 +22,11 @@ weir_shape weir_select_rows(const weir_shape *condition, const weir_shape *x)
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* The element's bytes matter only by number: steps are 0 or 1. */
-#define SELECT(T)                                                                                                      \
+/* The element's bytes matter only by number: steps are 0 or 1. PICK chooses without a branch where T has operators. */
+#define PICK_MASKED(T, condition, yes, no) (T)(((yes) & (T)(0 - (T)(condition))) | ((no) & (T)((T)(condition)-1)))
+#define PICK_BRANCH(T, condition, yes, no) ((condition) ? (yes) : (no))
+
+#define SELECT(T, PICK)                                                                                                \
     static void select_##T(const bool *condition, const T *a, const T *b, T *out, int64_t n, const int64_t *steps)     \
     {                                                                                                                  \
         if (steps[0] == 0) {                                                                                           \
@@ -33,27 +36,27 @@ weir_shape weir_select_rows(const weir_shape *condition, const weir_shape *x)
                 out[i] = from[i * step];                                                                               \
         } else if (steps[1] == 1 && steps[2] == 1) {                                                                   \
             for (int64_t i = 0; i < n; i++)                                                                            \
-                out[i] = condition[i] ? a[i] : b[i];                                                                   \
+                out[i] = PICK(T, condition[i], a[i], b[i]);                                                            \
         } else if (steps[1] == 1) {                                                                                    \
             T other = *b;                                                                                              \
             for (int64_t i = 0; i < n; i++)                                                                            \
-                out[i] = condition[i] ? a[i] : other;                                                                  \
+                out[i] = PICK(T, condition[i], a[i], other);                                                           \
         } else if (steps[2] == 1) {                                                                                    \
             T other = *a;                                                                                              \
             for (int64_t i = 0; i < n; i++)                                                                            \
-                out[i] = condition[i] ? other : b[i];                                                                  \
+                out[i] = PICK(T, condition[i], other, b[i]);                                                           \
         } else {                                                                                                       \
             T yes = *a, no = *b;                                                                                       \
             for (int64_t i = 0; i < n; i++)                                                                            \
-                out[i] = condition[i] ? yes : no;                                                                      \
+                out[i] = PICK(T, condition[i], yes, no);                                                               \
         }                                                                                                              \
     }
 
-SELECT(bytes1)
-SELECT(bytes2)
-SELECT(bytes4)
-SELECT(bytes8)
-SELECT(bytes16)
+SELECT(bytes1, PICK_MASKED)
+SELECT(bytes2, PICK_MASKED)
+SELECT(bytes4, PICK_MASKED)
+SELECT(bytes8, PICK_MASKED)
+SELECT(bytes16, PICK_BRANCH)
 
 void weir_select_row(int32_t size, const bool *condition, const char *a, const char *b, char *out, int64_t n,
                      const int64_t *steps)

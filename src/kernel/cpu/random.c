@@ -7,7 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernel/cpu/dispatch.h"
 #include "kernel/cpu/narrow_floats.h"
+#include "kernel/cpu/random_words.h"
 
 #define BLOCK 1024 /* groups of a block */
 
@@ -104,14 +106,6 @@ static void normal_doubles(const uint32_t words[4], double normal[2])
 
 /* A group of the outcomes of one distribution call, from a generator at the group's counter; up to 4 elements. */
 typedef void group_function(weir_philox *generator, void *group);
-
-static void uniform_float(weir_philox *generator, void *group)
-{
-    uint32_t words[4];
-    weir_philox_next(generator, words);
-    for (int i = 0; i < 4; i++)
-        ((float *)group)[i] = weir_philox_float(words[i]);
-}
 
 static void uniform_double(weir_philox *generator, void *group)
 {
@@ -263,7 +257,6 @@ static void fill(group_function *function, uint64_t steps, int per_group, size_t
 
 /* distribution, type here, type there, elements of a group, bytes of an element, steps from group to group. */
 #define FILLS(X)                                                                                                       \
-    X(uniform, float, FLOAT, 4, 4, 1)                                                                                  \
     X(uniform, double, DOUBLE, 2, 8, 1)                                                                                \
     X(uniform, half, HALF, 4, 2, 1)                                                                                    \
     X(uniform, bfloat16, BFLOAT16, 4, 2, 1)                                                                            \
@@ -282,6 +275,41 @@ static void fill(group_function *function, uint64_t steps, int per_group, size_t
         fill(kind##_##type, steps, per_group, size, team, base, n, out);                                               \
     }
 FILLS(FILL)
+
+/* Uniform floats, the ones that training draws in every step: words by tier, in place. */
+#define TIER_TABLE(tier) extern const weir_random_kernels weir_random_kernels_##tier;
+WEIR_CPU_TIERS(TIER_TABLE)
+#define TIER_ENTRY(tier) [WEIR_CPU_TIER_##tier] = &weir_random_kernels_##tier,
+static const weir_random_kernels *const tier_kernels[] = {WEIR_CPU_TIERS(TIER_ENTRY)};
+
+static void uniform_block(void *context, int64_t block, int lane)
+{
+    (void)lane;
+    const fill_call *call = context;
+    const weir_random_kernels *kernels = tier_kernels[weir_cpu_tier_best()];
+    int64_t begin = block * BLOCK * 4, n = call->n - begin < BLOCK * 4 ? call->n - begin : BLOCK * 4;
+    float *out = (float *)call->out + begin;
+    weir_philox generator = call->base;
+    weir_philox_skip(&generator, (uint64_t)(block * BLOCK));
+    kernels->fill_words(generator.counter, generator.key, n / 4, (uint32_t *)(void *)out);
+    if (n % 4 != 0) {
+        uint32_t words[4];
+        weir_philox_skip(&generator, (uint64_t)(n / 4));
+        weir_philox_next(&generator, words);
+        memcpy(out + n / 4 * 4, words, (size_t)(n % 4) * sizeof *words);
+    }
+    kernels->floats_of_words(out, n);
+}
+
+static void fill_uniform_float(weir_team *team, const weir_philox *base, int64_t n, void *out)
+{
+    fill_call call = {.base = *base, .n = n, .out = out};
+    int64_t blocks = (n + BLOCK * 4 - 1) / (BLOCK * 4);
+    if (blocks == 1)
+        uniform_block(&call, 0, 0);
+    else if (blocks > 1)
+        weir_parallel_for(team, blocks, uniform_block, &call);
+}
 
 #define FIND(kind, name)                                                                                               \
     weir_random_function *name(weir_dtype type)                                                                        \

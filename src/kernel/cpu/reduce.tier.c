@@ -84,6 +84,13 @@ WEIR_INLINE floats squared(floats sum, floats x)
     static void name##_rows(const void *x, int64_t stride, int64_t rows, int64_t n, void *accumulators)                \
     {                                                                                                                  \
         double *into = accumulators;                                                                                   \
+        if (n <= WEIR_LANES) { /* one vector: its sum needs no double */                                               \
+            for (int64_t row = 0; row < rows; row++) {                                                                 \
+                floats one = floats_load_part((const float *)x + row * stride, n);                                     \
+                into[row] += (double)floats_sum(add(floats_zero(), one));                                              \
+            }                                                                                                          \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (int64_t row = 0; row < rows; row++)                                                                       \
             into[row] += name##_row((const float *)x + row * stride, n);                                               \
     }
@@ -180,11 +187,17 @@ WEIR_INLINE floats smaller(floats best, floats x)
         const float *x = from;                                                                                         \
         float *into = accumulators;                                                                                    \
         for (int64_t i = 0; i < n; i += WEIR_LANES) {                                                                  \
-            int64_t count = n - i < WEIR_LANES ? n - i : WEIR_LANES;                                                   \
-            floats best = floats_load_part(into + i, count);                                                           \
-            for (int64_t row = 0; row < rows; row++)                                                                   \
-                best = better(best, floats_load_part(x + row * stride + i, count));                                    \
-            floats_store_part(into + i, best, count);                                                                  \
+            int64_t count = n - i < WEIR_LANES ? n - i : WEIR_LANES, row = 0;                                          \
+            floats a = floats_load_part(into + i, count), b = a, c = a, d = a;                                         \
+            for (; row + 4 <= rows; row += 4) {                                                                        \
+                a = better(a, floats_load_part(x + row * stride + i, count));                                          \
+                b = better(b, floats_load_part(x + (row + 1) * stride + i, count));                                    \
+                c = better(c, floats_load_part(x + (row + 2) * stride + i, count));                                    \
+                d = better(d, floats_load_part(x + (row + 3) * stride + i, count));                                    \
+            }                                                                                                          \
+            for (; row < rows; row++)                                                                                  \
+                a = better(a, floats_load_part(x + row * stride + i, count));                                          \
+            floats_store_part(into + i, better(better(a, b), better(c, d)), count);                                    \
         }                                                                                                              \
     }
 

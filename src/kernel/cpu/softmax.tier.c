@@ -92,6 +92,12 @@ static void log_softmax(const void *from, int64_t rows, int64_t classes, void *t
     for (int64_t row = 0; row < rows; row++) {
         const float *x = (const float *)from + row * classes;
         float *out = (float *)to + row * classes;
+        if (classes <= WEIR_LANES) {
+            floats logits = row_load(x, classes);
+            floats shifted = logits - floats_largest(logits);
+            floats_store_part(out, shifted - logf(floats_sum(floats_exp(shifted))), classes);
+            continue;
+        }
         float maximum = row_maximum(x, classes);
         float logarithm = logf(row_exponentials(x, classes, maximum, NULL));
         for (int64_t i = 0; i < classes; i += WEIR_LANES) {
@@ -120,6 +126,20 @@ static void row_labels(const float *x, const float *labels, int64_t n, float max
     }
 }
 
+/* A row of up to one vector. */
+WEIR_INLINE float cross_entropy_short(const float *x, const float *labels, int64_t classes, float *out)
+{
+    floats logits = row_load(x, classes), label = floats_load_part(labels, classes);
+    floats shifted = logits - floats_largest(logits);
+    floats e = floats_exp(shifted);
+    float sum = floats_sum(e);
+    if (out != NULL)
+        floats_store_part(out, e * (1.0f / sum) - label, classes);
+    float lanes[WEIR_LANES]; /* beyond the end: 0 * -Inf */
+    floats_store(lanes, label * (logf(sum) - shifted));
+    return floats_sum(floats_load_part(lanes, classes));
+}
+
 static void cross_entropy(const void *from, const void *label_rows, int64_t rows, int64_t classes, void *losses,
                           void *to)
 {
@@ -127,6 +147,10 @@ static void cross_entropy(const void *from, const void *label_rows, int64_t rows
         const float *x = (const float *)from + row * classes;
         const float *labels = (const float *)label_rows + row * classes;
         float *out = to == NULL ? NULL : (float *)to + row * classes;
+        if (classes <= WEIR_LANES) {
+            ((float *)losses)[row] = cross_entropy_short(x, labels, classes, out);
+            continue;
+        }
         double plain, weighted;
         float maximum = row_maximum(x, classes);
         row_labels(x, labels, classes, maximum, &plain, &weighted);
@@ -146,6 +170,18 @@ static void sparse(const void *from, const int64_t *labels, int64_t rows, int64_
     for (int64_t row = 0; row < rows; row++) {
         const float *x = (const float *)from + row * classes;
         float *out = to == NULL ? NULL : (float *)to + row * classes;
+        if (classes <= WEIR_LANES) {
+            floats logits = row_load(x, classes);
+            float largest = floats_largest(logits), wanted = x[labels[row]] - largest;
+            floats e = floats_exp(logits - largest);
+            float sum = floats_sum(e);
+            ((float *)losses)[row] = logf(sum) - wanted;
+            if (out != NULL) {
+                floats_store_part(out, e * (1.0f / sum), classes);
+                out[labels[row]] -= 1.0f;
+            }
+            continue;
+        }
         float maximum = row_maximum(x, classes);
         float shifted = x[labels[row]] - maximum;
         float sum = row_exponentials(x, classes, maximum, out);

@@ -4,8 +4,15 @@
  */
 #include "kernel_data.h"
 
+#include "kernel/cpu/dispatch.h"
 #include "kernel/cpu/narrow_floats.h"
 #include "kernel/cpu/random.h"
+#include "kernel/cpu/random_words.h"
+
+#define TIER_TABLE(tier) extern const weir_random_kernels weir_random_kernels_##tier;
+WEIR_CPU_TIERS(TIER_TABLE)
+#define TIER_ENTRY(tier) [WEIR_CPU_TIER_##tier] = &weir_random_kernels_##tier,
+static const weir_random_kernels *const tier_kernels[] = {WEIR_CPU_TIERS(TIER_ENTRY)};
 
 static void check_words(weir_philox generator, const uint32_t *expected, int calls)
 {
@@ -49,6 +56,29 @@ static void test_skip(void **state)
     assert_int_equal(stepped.counter[0], 3);
     assert_int_equal(stepped.counter[2], 0);
     assert_int_equal(stepped.counter[3], 8);
+}
+
+/* Every tier's words are the generator's, also where the counter carries. */
+static void test_tiers(void **state)
+{
+    (void)state;
+    enum { STEPS = 37 };
+    for (int tier = 0; tier <= (int)weir_cpu_tier_best(); tier++)
+        for (uint32_t low = 0xffffffe0; low != 0x10; low++) {
+            weir_philox base = {{low, 0xffffffff, 0xffffffff, 5}, {low * 3, 77}}, generator = base;
+            uint32_t *words = guarded_new(STEPS * 16), expected[4];
+            tier_kernels[tier]->fill_words(base.counter, base.key, STEPS, words);
+            for (int step = 0; step < STEPS; step++) {
+                weir_philox_next(&generator, expected);
+                assert_memory_equal(words + 4 * step, expected, sizeof expected);
+            }
+            float *numbers = guarded_new(STEPS * 16);
+            memcpy(numbers, words, STEPS * 16);
+            tier_kernels[tier]->floats_of_words(numbers, STEPS * 4);
+            for (int i = 0; i < STEPS * 4; i++)
+                assert_true(numbers[i] == weir_philox_float(words[i]));
+            guarded_free(words), guarded_free(numbers);
+        }
 }
 
 static weir_philox later(weir_philox base, int64_t n)
@@ -287,10 +317,10 @@ static void test_narrow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generator), cmocka_unit_test(test_skip),    cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_glorot),    cmocka_unit_test(test_normal),  cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_integers),  cmocka_unit_test(test_shuffle), cmocka_unit_test(test_teams),
-        cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_generator), cmocka_unit_test(test_skip),     cmocka_unit_test(test_tiers),
+        cmocka_unit_test(test_uniform),   cmocka_unit_test(test_glorot),   cmocka_unit_test(test_normal),
+        cmocka_unit_test(test_truncated), cmocka_unit_test(test_integers), cmocka_unit_test(test_shuffle),
+        cmocka_unit_test(test_teams),     cmocka_unit_test(test_narrow),
     };
     return cmocka_run_group_tests(tests, teams_start, teams_stop);
 }

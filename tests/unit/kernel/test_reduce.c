@@ -6,8 +6,15 @@
 
 #include <complex.h>
 
+#include "kernel/cpu/dispatch.h"
 #include "kernel/cpu/narrow_floats.h"
 #include "kernel/cpu/reduce.h"
+#include "kernel/cpu/reduce_loops.h"
+
+#define TIER_TABLE(tier) extern const weir_reduce_kernels weir_reduce_kernels_##tier;
+WEIR_CPU_TIERS(TIER_TABLE)
+#define TIER_ENTRY(tier) [WEIR_CPU_TIER_##tier] = &weir_reduce_kernels_##tier,
+static const weir_reduce_kernels *const tier_kernels[] = {WEIR_CPU_TIERS(TIER_ENTRY)};
 
 /* ---- references -------------------------------------------------------------------------------------------------- */
 
@@ -143,6 +150,52 @@ static void test_float(void **state)
     check_all(SHAPE(0, 3));
     check_all(SHAPE(3, 0));
     check_all(SHAPE(0));
+}
+
+/* Every tier's own loops, with more rows than are summed at a time and columns that leave rests. */
+static void test_tiers(void **state)
+{
+    (void)state;
+    enum { ROWS = 75, MOST = 300 };
+    for (int tier = 0; tier <= (int)weir_cpu_tier_best(); tier++)
+        for (int64_t n = 1; n < MOST; n += n < 40 ? 1 : 37) {
+            const weir_reduce_kernels *kernels = tier_kernels[tier];
+            int64_t stride = n + 3;
+            float *x = random_floats(ROWS * stride, -1, 1);
+            double sums[MOST] = {0}, squares[MOST] = {0}, row_sums[ROWS] = {0}, row_squares[ROWS] = {0};
+            float largest[MOST], smallest[MOST], row_largest[ROWS], row_smallest[ROWS];
+            for (int64_t i = 0; i < MOST; i++) {
+                largest[i] = -INFINITY, smallest[i] = INFINITY;
+                row_largest[i % ROWS] = -INFINITY, row_smallest[i % ROWS] = INFINITY;
+            }
+            kernels->sum_columns(x, stride, ROWS, n, sums);
+            kernels->square_columns(x, stride, ROWS, n, squares);
+            kernels->max_columns(x, stride, ROWS, n, largest);
+            kernels->min_columns(x, stride, ROWS, n, smallest);
+            kernels->sum_rows(x, stride, ROWS, n, row_sums);
+            kernels->square_rows(x, stride, ROWS, n, row_squares);
+            kernels->max_rows(x, stride, ROWS, n, row_largest);
+            kernels->min_rows(x, stride, ROWS, n, row_smallest);
+            for (int64_t i = 0; i < n; i++) {
+                double sum = 0, square = 0, high = -INFINITY, low = INFINITY;
+                for (int64_t row = 0; row < ROWS; row++) {
+                    double e = x[row * stride + i];
+                    sum += e, square += e * e, high = fmax(high, e), low = fmin(low, e);
+                }
+                assert_true(fabs(sums[i] - sum) < 5e-6 && fabs(squares[i] - square) < 5e-6);
+                assert_true(largest[i] == high && smallest[i] == low);
+            }
+            for (int64_t row = 0; row < ROWS; row++) {
+                double sum = 0, square = 0, high = -INFINITY, low = INFINITY;
+                for (int64_t i = 0; i < n; i++) {
+                    double e = x[row * stride + i];
+                    sum += e, square += e * e, high = fmax(high, e), low = fmin(low, e);
+                }
+                assert_true(fabs(row_sums[row] - sum) < 1e-5 && fabs(row_squares[row] - square) < 1e-5);
+                assert_true(row_largest[row] == high && row_smallest[row] == low);
+            }
+            guarded_free(x);
+        }
 }
 
 static void test_bias_add_grad(void **state)
@@ -373,9 +426,9 @@ static void test_cumulate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_float),     cmocka_unit_test(test_bias_add_grad), cmocka_unit_test(test_accuracy),
-        cmocka_unit_test(test_nan),       cmocka_unit_test(test_integers),      cmocka_unit_test(test_other_types),
-        cmocka_unit_test(test_positions), cmocka_unit_test(test_cumulate),
+        cmocka_unit_test(test_float),       cmocka_unit_test(test_tiers),     cmocka_unit_test(test_bias_add_grad),
+        cmocka_unit_test(test_accuracy),    cmocka_unit_test(test_nan),       cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_other_types), cmocka_unit_test(test_positions), cmocka_unit_test(test_cumulate),
     };
     return cmocka_run_group_tests(tests, teams_start, teams_stop);
 }

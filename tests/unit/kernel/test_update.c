@@ -3,8 +3,15 @@
  */
 #include "kernel_data.h"
 
+#include "kernel/cpu/dispatch.h"
 #include "kernel/cpu/narrow_floats.h"
 #include "kernel/cpu/update.h"
+#include "kernel/cpu/update_loops.h"
+
+#define TIER_TABLE(tier) extern const weir_update_kernels weir_update_kernels_##tier;
+WEIR_CPU_TIERS(TIER_TABLE)
+#define TIER_ENTRY(tier) [WEIR_CPU_TIER_##tier] = &weir_update_kernels_##tier,
+static const weir_update_kernels *const tier_kernels[] = {WEIR_CPU_TIERS(TIER_ENTRY)};
 
 static const int64_t sizes[] = {1, 3, 15, 16, 17, 1000, 16384, 16385, 50001};
 #define SIZES ((int)(sizeof sizes / sizeof *sizes))
@@ -157,6 +164,29 @@ static void test_adam(void **state)
         }
 }
 
+static void test_tiers(void **state)
+{
+    (void)state;
+    for (int tier = 0; tier <= (int)weir_cpu_tier_best(); tier++)
+        for (int64_t n = 1; n < 40; n++) {
+            arrays a = arrays_new(n);
+            weir_adam_factors factors = {
+                .alpha = 0.01f, .beta1 = 0.9f, .rest1 = 0.1f, .rest2 = 0.001f, .epsilon = 0.1f};
+            tier_kernels[tier]->gradient_descent(n, a.x[0], 0.5f, a.x[3]);
+            tier_kernels[tier]->adam(n, a.x[0], a.x[1], a.x[2], &factors, a.x[3], true);
+            tier_kernels[tier]->momentum(n, a.x[0], a.x[1], 0.1f, a.x[3], 0.9f, true);
+            for (int64_t i = 0; i < n; i++) {
+                double g = a.exact[3][i];
+                a.exact[0][i] -= 0.5 * g;
+                adam_exact(&a.exact[0][i], &a.exact[1][i], &a.exact[2][i], g, 0.01, 0.9, 0.999, 0.1, true);
+                a.exact[1][i] = a.exact[1][i] * 0.9 + g;
+                a.exact[0][i] -= g * 0.1 + a.exact[1][i] * 0.9 * 0.1;
+            }
+            arrays_check(&a, 4);
+            arrays_free(&a);
+        }
+}
+
 static void test_double_and_half(void **state)
 {
     (void)state;
@@ -202,8 +232,12 @@ static void test_assign_add(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradient_descent), cmocka_unit_test(test_momentum),   cmocka_unit_test(test_adam),
-        cmocka_unit_test(test_double_and_half),  cmocka_unit_test(test_assign_add),
+        cmocka_unit_test(test_gradient_descent),
+        cmocka_unit_test(test_momentum),
+        cmocka_unit_test(test_adam),
+        cmocka_unit_test(test_tiers),
+        cmocka_unit_test(test_double_and_half),
+        cmocka_unit_test(test_assign_add),
     };
     return cmocka_run_group_tests(tests, teams_start, teams_stop);
 }
