@@ -12,7 +12,7 @@ static bool may_fold(const weir_plan *plan, const weir_plan_node *node)
         node->num_inputs == 0)
         return false;
     for (int i = 0; i < node->num_inputs; i++) {
-        if (weir_plan_value_of(plan, node->inputs[i])->place != WEIR_PLACE_CONSTANT)
+        if (!weir_plan_is_free_constant(plan, node->inputs[i].node))
             return false;
     }
     for (int i = 0; i < node->num_outputs; i++) {
@@ -56,23 +56,28 @@ static weir_status fold(weir_plan *plan, int index)
 }
 
 /* A constant that passes through an Identity is a constant there too. */
-static void pass_on(weir_plan *plan, const weir_plan_node *node)
+static void pass_on(weir_plan *plan, weir_plan_node *node)
 {
-    for (int i = 0; i < node->num_outputs && i < node->num_inputs; i++) {
-        const weir_plan_value *input = weir_plan_value_of(plan, node->inputs[i]);
-        weir_plan_value *value = &plan->values[node->first_value + i];
-        if (input->place == WEIR_PLACE_CONSTANT) {
-            value->place = WEIR_PLACE_CONSTANT;
-            value->constant = input->constant;
-        }
+    if (node->num_controls > 0 || node->num_inputs < node->num_outputs)
+        return;
+    for (int i = 0; i < node->num_outputs; i++) {
+        if (!weir_plan_is_free_constant(plan, node->inputs[i].node))
+            return;
     }
+    for (int i = 0; i < node->num_outputs; i++) {
+        weir_plan_value *value = &plan->values[node->first_value + i];
+        value->place = WEIR_PLACE_CONSTANT;
+        value->constant = weir_plan_value_of(plan, node->inputs[i])->constant;
+    }
+    node->kind = WEIR_KIND_CONSTANT;
+    node->num_inputs = 0;
 }
 
 weir_status weir_pass_fold(weir_plan *plan)
 {
     for (int n = 0; n < plan->num_nodes; n++) {
-        const weir_plan_node *node = &plan->nodes[n];
-        if (node->kind == WEIR_KIND_PASS && node->num_inputs > 0 && node->inputs[0].node < n)
+        weir_plan_node *node = &plan->nodes[n];
+        if (node->kind == WEIR_KIND_PASS)
             pass_on(plan, node);
         if (may_fold(plan, node))
             WEIR_TRY(fold(plan, n));

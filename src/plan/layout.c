@@ -57,6 +57,14 @@ typedef struct variable_use {
     struct load *load; /* the newest one that still holds; NULL */
 } variable_use;
 
+typedef struct node_binding {
+    weir_argument *inputs;
+    weir_shape *outputs;
+    int *same_memory;
+    uint32_t *may_overwrite;
+    weir_bind bind;
+} node_binding;
+
 typedef struct maker {
     const weir_layout_request *request;
     const weir_plan *plan;
@@ -68,6 +76,8 @@ typedef struct maker {
     WEIR_LIST(variable_use) variables;
     WEIR_LIST(load *) loads;
     char *memory;      /* where temporaries lie */
+    node_binding room; /* see make_room */
+    int most_inputs, most_outputs;
 } maker;
 
 /* ---- Values ---- */
@@ -314,32 +324,36 @@ static void note_writes(maker *m, const weir_plan_node *node, const weir_shape *
 
 /* ---- One node ---- */
 
-typedef struct node_binding {
-    weir_argument *inputs;
-    weir_shape *outputs;
-    int *same_memory;
-    uint32_t *may_overwrite;
-    weir_bind bind;
-} node_binding;
+/* Room for what bind is shown, used again for every node. */
+static weir_status make_room(maker *m, const weir_plan_node *node)
+{
+    if (node->num_inputs <= m->most_inputs && node->num_outputs <= m->most_outputs && m->room.inputs != NULL)
+        return WEIR_STATUS_OK;
+    m->most_inputs = node->num_inputs > m->most_inputs ? node->num_inputs * 2 : m->most_inputs;
+    m->most_outputs = node->num_outputs > m->most_outputs ? node->num_outputs * 2 : m->most_outputs;
+    weir_arena *arena = &m->layout->arena;
+    m->room.inputs = weir_arena_take(arena, (size_t)m->most_inputs, sizeof *m->room.inputs);
+    m->room.outputs = weir_arena_take(arena, (size_t)m->most_outputs, sizeof *m->room.outputs);
+    m->room.same_memory = weir_arena_take(arena, (size_t)m->most_outputs, sizeof *m->room.same_memory);
+    m->room.may_overwrite = weir_arena_take(arena, (size_t)m->most_outputs, sizeof *m->room.may_overwrite);
+    bool has_memory = m->room.inputs && m->room.outputs && m->room.same_memory && m->room.may_overwrite;
+    return has_memory ? WEIR_STATUS_OK : weir_fail_memory((size_t)m->most_inputs * sizeof *m->room.inputs);
+}
 
 static weir_status prepare_binding(maker *m, const weir_plan_node *node, node_binding *b)
 {
-    weir_arena *arena = &m->layout->arena;
-    b->inputs = weir_arena_take(arena, (size_t)node->num_inputs, sizeof *b->inputs);
-    b->outputs = weir_arena_take(arena, (size_t)node->num_outputs, sizeof *b->outputs);
-    b->same_memory = weir_arena_take(arena, (size_t)node->num_outputs, sizeof *b->same_memory);
-    b->may_overwrite = weir_arena_take(arena, (size_t)node->num_outputs, sizeof *b->may_overwrite);
-    if (b->inputs == NULL || b->outputs == NULL || b->same_memory == NULL || b->may_overwrite == NULL)
-        return weir_fail_memory((size_t)node->num_inputs * sizeof *b->inputs);
+    WEIR_TRY(make_room(m, node));
+    *b = m->room;
     for (int i = 0; i < node->num_inputs; i++)
         WEIR_TRY(describe_input(m, node, i, &b->inputs[i]));
     for (int i = 0; i < node->num_outputs; i++) {
-        b->outputs[i] = weir_shape_unknown();
+        b->outputs[i].rank = WEIR_UNKNOWN_RANK;
         b->same_memory[i] = WEIR_OWN_MEMORY;
+        b->may_overwrite[i] = 0;
     }
     b->bind = (weir_bind){.node = node->node,
                           .inputs = b->inputs,
-                          .arena = arena,
+                          .arena = &m->layout->arena,
                           .session = m->request->session,
                           .lanes = weir_team_size(m->device->team),
                           .outputs = b->outputs,

@@ -120,8 +120,7 @@ static weir_status link_input(partition *p, int index, int input)
     weir_plan_node node = plan->nodes[index];
     weir_port port = node.inputs[input];
     weir_plan_value value = *weir_plan_value_of(plan, port);
-    if (value.place == WEIR_PLACE_CONSTANT && !weir_kind_stands_alone(plan->nodes[port.node].kind) &&
-        plan->nodes[port.node].num_controls == 0)
+    if (weir_plan_is_free_constant(plan, port.node))
         return WEIR_STATUS_OK;
     bool is_reference = weir_plan_takes_variable(plan, &plan->nodes[index], input);
     int from_device = plan->nodes[port.node].device;

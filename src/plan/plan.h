@@ -164,6 +164,12 @@ static inline weir_plan_value *weir_plan_value_of(const weir_plan *plan, weir_po
     return &plan->values[plan->nodes[port.node].first_value + port.output];
 }
 
+/* True for constants that are there whatever happens: none that waits for something (and may be dead). */
+static inline bool weir_plan_is_free_constant(const weir_plan *plan, int node)
+{
+    return plan->nodes[node].kind == WEIR_KIND_CONSTANT && plan->nodes[node].num_controls == 0;
+}
+
 /* True if a node takes the variable itself (a reference or a handle) as its input, not the variable's value. */
 static inline bool weir_plan_takes_variable(const weir_plan *plan, const weir_plan_node *node, int input)
 {
