@@ -210,19 +210,32 @@ static inline void transpose_four(const bytes4 *in, int64_t in_stride, bytes4 *o
     *(four *)(out + 3 * out_stride) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
 }
 
+/* Whole squares go through a small array, so that lines are read and written whole: rows that lie a power of two apart
+ * fall on the same few lines of the cache. */
 static void transpose_bytes4(const bytes4 *in, int64_t in_stride, bytes4 *out, int64_t out_stride, int64_t rows,
                              int64_t columns)
 {
-    int64_t whole = columns & ~(int64_t)3, r = 0;
-    for (int64_t c = 0; c < whole; c += 4)
-        for (r = 0; r + 4 <= rows; r += 4)
-            transpose_four(in + c * in_stride + r, in_stride, out + r * out_stride + c, out_stride);
-    for (r = rows & ~(int64_t)3; r < rows; r++)
-        for (int64_t c = 0; c < whole; c++)
-            out[r * out_stride + c] = in[c * in_stride + r];
-    for (int64_t c = whole; c < columns; c++)
-        for (r = 0; r < rows; r++)
-            out[r * out_stride + c] = in[c * in_stride + r];
+    int64_t column = 0;
+    for (; rows == SQUARE && column + SQUARE <= columns; column += SQUARE) {
+        bytes4 square[SQUARE * SQUARE];
+        for (int c = 0; c < SQUARE; c += 4)
+            for (int r = 0; r < SQUARE; r += 4)
+                transpose_four(in + (column + c) * in_stride + r, in_stride, square + r * SQUARE + c, SQUARE);
+        for (int r = 0; r < SQUARE; r++)
+            memcpy(out + r * out_stride + column, square + r * SQUARE, SQUARE * sizeof *square);
+    }
+    for (; column + 4 <= columns; column += 4) {
+        const bytes4 *from = in + column * in_stride;
+        int64_t r = 0;
+        for (; r + 4 <= rows; r += 4)
+            transpose_four(from + r, in_stride, out + r * out_stride + column, out_stride);
+        for (; r < rows; r++)
+            for (int c = 0; c < 4; c++)
+                out[r * out_stride + column + c] = from[c * in_stride + r];
+    }
+    for (; column < columns; column++)
+        for (int64_t r = 0; r < rows; r++)
+            out[r * out_stride + column] = in[column * in_stride + r];
 }
 
 /* rows x columns of out; in runs along the rows. in[c * in_stride + r] to out[r * out_stride + c]. */

@@ -59,7 +59,7 @@ static inline uint64_t uint64_of(double x)
 
 /* dtype, stored type, type of v, stored to v, which of the two. */
 #define SAME(x) (x)
-#define TRUTH(x) ((x) != 0)
+#define TRUTH(x) ((x) > 0 ? 1 : 0)
 #define SOURCES(X)                                                                                                     \
     X(FLOAT, float, float, SAME, REAL)                                                                                 \
     X(DOUBLE, double, double, SAME, REAL)                                                                              \

@@ -22,12 +22,13 @@ weir_shape weir_select_rows(const weir_shape *condition, const weir_shape *x)
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* The element's bytes matter only by number: steps are 0 or 1. PICK chooses without a branch where T has operators. */
+/* The element's bytes matter only by number: steps are 0 or 1. Conditions are read as bytes, 0 or 1, which compilers
+ * take into vectors where they do not bool. PICK chooses without a branch where T has operators. */
 #define PICK_MASKED(T, condition, yes, no) (T)(((yes) & (T)(0 - (T)(condition))) | ((no) & (T)((T)(condition)-1)))
 #define PICK_BRANCH(T, condition, yes, no) ((condition) ? (yes) : (no))
 
 #define SELECT(T, PICK)                                                                                                \
-    static void select_##T(const bool *condition, const T *a, const T *b, T *out, int64_t n, const int64_t *steps)     \
+    static void select_##T(const uint8_t *condition, const T *a, const T *b, T *out, int64_t n, const int64_t *steps)  \
     {                                                                                                                  \
         if (steps[0] == 0) {                                                                                           \
             const T *from = *condition ? a : b;                                                                        \
@@ -64,7 +65,7 @@ void weir_select_row(int32_t size, const bool *condition, const char *a, const c
     switch (size) {
 #define CASE(bytes, T)                                                                                                 \
     case bytes:                                                                                                        \
-        select_##T(condition, (const T *)a, (const T *)b, (T *)out, n, steps);                                         \
+        select_##T((const uint8_t *)condition, (const T *)a, (const T *)b, (T *)out, n, steps);                        \
         break;
         WEIR_ELEMENT_SIZES(CASE)
 #undef CASE
