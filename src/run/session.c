@@ -153,6 +153,8 @@ void weir_session_free(weir_session *session)
         free_plan(session->plans);
         session->plans = next;
     }
+    if (session->workers != NULL)
+        weir_workers_clear(session);
     weir_placement_clear(&session->placement);
     weir_session_state_clear(&session->state);
     weir_container_destroy(&session->container);

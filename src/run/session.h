@@ -61,7 +61,8 @@ struct weir_session {
 };
 
 WEIR_WARN_UNUSED weir_status weir_workers_init(weir_session *session);
-void weir_workers_stop(weir_session *session);
+void weir_workers_stop(weir_session *session);  /* ends the threads */
+void weir_workers_clear(weir_session *session); /* after that, when no run is left */
 
 /* A cached plan for the signature, with one user more. */
 WEIR_WARN_UNUSED weir_status weir_session_plan(weir_session *session, const weir_output *feeds, int num_feeds,

@@ -132,6 +132,10 @@ void weir_workers_stop(weir_session *session)
         if (session->workers[q].is_started)
             pthread_join(session->workers[q].thread, NULL);
     }
+}
+
+void weir_workers_clear(weir_session *session)
+{
     weir_release(session->workers);
     pthread_cond_destroy(&session->workers_released);
     pthread_cond_destroy(&session->workers_wake);
