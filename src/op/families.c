@@ -16,6 +16,7 @@
     X(cast)                                                                                                            \
     X(control_flow)                                                                                                    \
     X(convolution)                                                                                                     \
+    X(fill)                                                                                                            \
     X(math_binary)                                                                                                     \
     X(math_unary)                                                                                                      \
     X(matmul)                                                                                                          \

@@ -14,5 +14,6 @@ extern const weir_kernel weir_kernel_table_reduce[];
 extern const weir_kernel weir_kernel_table_matmul[];
 extern const weir_kernel weir_kernel_table_softmax[];
 extern const weir_kernel weir_kernel_table_random[];
+extern const weir_kernel weir_kernel_table_fill[];
 
 #endif
