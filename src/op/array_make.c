@@ -109,8 +109,7 @@ static const weir_op_def ops[] = {
     {"StopGradient", PASSES_T, .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("T", NULL)), .gradient_kind = WEIR_GRADIENT_NONE},
     {"PreventGradient", PASSES_T, .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("T", NULL), WEIR_A_STRING("message", "")),
      .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_prevent},
-    {"Snapshot", PASSES_T, .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("T", NULL)), .gradient_kind = WEIR_GRADIENT_FUNCTION,
-     .gradient = grad_identity},
+    {"Snapshot", PASSES_T, .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("T", NULL))},
     {.name = NULL},
 };
 

@@ -4,6 +4,7 @@
  */
 #include "op/array_kernels.h"
 #include "op/array_pieces.h"
+#include "op/batch_norm_gradient.h"
 
 /* ---- Shape rules ---- */
 
@@ -161,19 +162,22 @@ static const weir_op_def ops[] = {
      .inputs = WEIR_ARGS(TYPED("y_backprop", "T"), TYPED("x", "T"), TYPED("scale", "T"), TYPED("reserve_space_1", "T"),
                          TYPED("reserve_space_2", "T")),
      .outputs = WEIR_ARGS(GRADIENT_OUTPUTS("T", "reserve_space_3", "reserve_space_4")),
-     .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("T", only_float), EPSILON, FORMATS_2D, TRAINING), .infer = infer_backward},
+     .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("T", only_float), EPSILON, FORMATS_2D, TRAINING), .infer = infer_backward,
+     .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = weir_batch_norm_second_gradient},
     {"FusedBatchNormGradV2",
      .inputs = WEIR_ARGS(TYPED("y_backprop", "T"), TYPED("x", "T"), {"scale", .type = WEIR_FLOAT},
                          TYPED("reserve_space_1", "U"), TYPED("reserve_space_2", "U")),
      .outputs = WEIR_ARGS(GRADIENT_OUTPUTS("U", "reserve_space_3", "reserve_space_4")),
      .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("T", image_types), WEIR_A_TYPE("U", only_float), EPSILON, FORMATS_2D, TRAINING),
-     .infer = infer_backward},
+     .infer = infer_backward,
+     .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = weir_batch_norm_second_gradient},
     {"FusedBatchNormGradV3",
      .inputs = WEIR_ARGS(TYPED("y_backprop", "T"), TYPED("x", "T"), {"scale", .type = WEIR_FLOAT},
                          TYPED("reserve_space_1", "U"), TYPED("reserve_space_2", "U"), TYPED("reserve_space_3", "U")),
      .outputs = WEIR_ARGS(GRADIENT_OUTPUTS("U", "reserve_space_4", "reserve_space_5")),
      .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("T", image_types), WEIR_A_TYPE("U", only_float), EPSILON, FORMATS, TRAINING),
-     .infer = infer_backward},
+     .infer = infer_backward,
+     .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = weir_batch_norm_second_gradient},
     {.name = NULL},
 };
 

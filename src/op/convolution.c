@@ -69,7 +69,8 @@ static weir_status infer_input_gradient(weir_infer *infer)
     else if (given.rank == 2)
         out.dims[window.channel_axis] = filter.dims[2];
     int64_t unused;
-    WEIR_TRY(weir_infer_dim(out.dims[0], dy.dims[0], &out.dims[0]));
+    WEIR_TRY(weir_infer_dim(out.dims[0], dy.dims[0], &unused));
+    out.dims[0] = dy.dims[0]; /* as TensorFlow has it, also when only the sizes are known */
     WEIR_TRY(weir_infer_dim(dy.dims[window.channel_axis], filter.dims[3], &unused));
     infer->outputs[0] = out;
     return WEIR_STATUS_OK;

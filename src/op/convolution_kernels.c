@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernel/cpu/batch_norm.h"
+#include "kernel/cpu/elementwise.h"
 #include "op/array_support.h"
 #include "op/pooling_window.h"
 
@@ -62,13 +63,14 @@ static void set_input(const weir_shape *x, weir_convolution_options *options)
     options->batch = x->dims[0];
     options->in_height = x->dims[1];
     options->in_width = x->dims[2];
-    options->in_channels = x->dims[3];
 }
 
+/* Of one group: the depths are those of the filter. */
 static void set_filter(const weir_shape *filter, weir_convolution_options *options)
 {
     options->filter_height = filter->dims[0];
     options->filter_width = filter->dims[1];
+    options->in_channels = filter->dims[2];
     options->out_channels = filter->dims[3];
 }
 
@@ -101,14 +103,12 @@ static weir_status check_forward(const weir_node *node, const weir_window *windo
         return weir_fail(WEIR_INVALID_ARGUMENT, "input depth must be evenly divisible by filter depth: %" PRId64 " vs %" PRId64,
                          in, depth);
     int64_t groups = in / depth;
-    if (groups > 1 && filter->dims[3] % groups != 0)
+    if (groups <= 0)
+        return weir_fail(WEIR_INVALID_ARGUMENT, "number of groups must be stricly positive, got %" PRId64, groups);
+    if (filter->dims[3] % groups != 0)
         return weir_fail(WEIR_INVALID_ARGUMENT,
                          "output depth must be evenly divisible by number of groups: %" PRId64 " vs %" PRId64, filter->dims[3],
                          groups);
-    if (groups > 1)
-        return weir_fail(WEIR_UNIMPLEMENTED,
-                         "%s in %" PRId64 " groups (input depth %" PRId64 ", filter depth %" PRId64 ") is not implemented",
-                         node->op->name, groups, in, depth);
     return WEIR_STATUS_OK;
 }
 
@@ -132,17 +132,107 @@ static weir_status forward_options(weir_bind *bind, weir_convolution_options *op
     return WEIR_STATUS_OK;
 }
 
+/* ---- Forward in groups ---- */
+
+/* Each group takes its part of the input's channels to its part of the output's; pieces are copied to scratch memory. */
+typedef struct grouped_state {
+    convolution_state convolution; /* of one group */
+    int64_t groups, in_channels, out_channels; /* of one group */
+    weir_copy_plan x, filter, y; /* of the first group: out of the whole input and filter, into the whole output */
+    size_t x_at, filter_at, y_at; /* in scratch memory, after that of the convolution */
+} grouped_state;
+
+static size_t aligned(int64_t elements, weir_dtype type)
+{
+    size_t size = (size_t)elements * weir_dtype_size(type);
+    return (size + WEIR_ALIGNMENT - 1) / WEIR_ALIGNMENT * WEIR_ALIGNMENT;
+}
+
+static weir_status run_grouped(const void *state, void *const *arguments, weir_context *context)
+{
+    const grouped_state *s = state;
+    char *scratch = arguments[3];
+    weir_copy_plan x = s->x, filter = s->filter, y = s->y;
+    for (int64_t group = 0; group < s->groups; group++) {
+        weir_copy_run(&x, context->team, arguments[0], scratch + s->x_at);
+        weir_copy_run(&filter, context->team, arguments[1], scratch + s->filter_at);
+        weir_convolution_run(&s->convolution.plan, context->team, scratch + s->x_at, scratch + s->filter_at, NULL,
+                             scratch + s->y_at, scratch);
+        weir_copy_run(&y, context->team, scratch + s->y_at, arguments[2]);
+        x.in_offset += s->in_channels;
+        filter.in_offset += s->out_channels;
+        y.out_offset += s->out_channels;
+    }
+    return WEIR_STATUS_OK;
+}
+
+static weir_status bind_grouped(weir_bind *bind, weir_convolution_options *options, int64_t groups)
+{
+    const weir_shape *x = &bind->inputs[0].shape;
+    const weir_shape *filter = &bind->inputs[1].shape;
+    const weir_shape *y = &bind->outputs[0];
+    convolution_state *one = NULL;
+    options->out_channels /= groups;
+    WEIR_TRY(bind_plan(bind, options, 0, 1, &one));
+    if (bind->run == NULL)
+        return WEIR_STATUS_OK;
+    grouped_state *state = NULL;
+    WEIR_TRY(weir_bind_state(bind, &state));
+    state->convolution = *one;
+    state->groups = groups;
+    state->in_channels = options->in_channels;
+    state->out_channels = options->out_channels;
+    weir_element element = {.size = weir_dtype_size(options->type)};
+    weir_piece_prepare(element, x, 3, 0, options->in_channels, &state->x);
+    weir_piece_prepare(element, filter, 3, 0, options->out_channels, &state->filter);
+    weir_join_prepare(element, y, 3, 0, options->out_channels, &state->y);
+    state->x_at = aligned((int64_t)bind->scratch_size, WEIR_UINT8);
+    state->filter_at = state->x_at + aligned(weir_shape_elements(*x) / groups, options->type);
+    state->y_at = state->filter_at + aligned(weir_shape_elements(*filter) / groups, options->type);
+    bind->scratch_size = state->y_at + aligned(weir_shape_elements(*y) / groups, options->type);
+    bind->run = run_grouped;
+    bind->state = state;
+    return WEIR_STATUS_OK;
+}
+
 static weir_status bind_conv2d(weir_bind *bind)
 {
     weir_convolution_options options;
     convolution_state *state = NULL;
     WEIR_TRY(forward_options(bind, &options));
-    return bind_plan(bind, &options, 0, 1, &state);
+    int64_t groups = bind->inputs[0].shape.dims[3] / options.in_channels;
+    return groups > 1 ? bind_grouped(bind, &options, groups) : bind_plan(bind, &options, 0, 1, &state);
 }
 
 /* ---- Forward with what follows ---- */
 
-typedef enum fused_kind { FUSED_NONE, FUSED_BIAS, FUSED_BATCH_NORM } fused_kind;
+/* What a fused convolution does besides: bias and Relu are the convolution kernel's, the rest goes over its result. */
+typedef struct fused_state {
+    convolution_state convolution;
+    const weir_cpu_kernels *kernels;
+    bool has_norm, has_activation;
+    weir_batch_norm_options norm; /* of inference, perhaps with Relu */
+    weir_unary_plan activation;
+} fused_state;
+
+static weir_status run_fused(const void *state, void *const *arguments, weir_context *context)
+{
+    const fused_state *s = state;
+    float *y = arguments[s->convolution.output];
+    WEIR_TRY(run_convolution(&s->convolution, arguments, context));
+    if (s->has_norm)
+        weir_batch_norm_forward(s->kernels, &s->norm, context->team, y, arguments[2], arguments[3], arguments[4], arguments[5],
+                                NULL, y, arguments[s->convolution.output + 1]);
+    if (s->has_activation)
+        weir_unary_run(&s->activation, context->team, y, y);
+    return WEIR_STATUS_OK;
+}
+
+/* "BiasAdd" or "FusedBatchNorm", and perhaps an activation. */
+typedef struct fused_ops {
+    bool norm, relu;
+    int activation; /* enum weir_unary_op; -1: none, or Relu */
+} fused_ops;
 
 static bool names(weir_bytes text, const char *name)
 {
@@ -159,36 +249,26 @@ static weir_status not_fused(const weir_attr_value *fused)
     return status;
 }
 
-static weir_status read_fused(const weir_node *node, fused_kind *kind, bool *relu)
+static weir_status read_fused(const weir_node *node, fused_ops *out)
 {
+    static const struct {
+        const char *name;
+        weir_unary_op op;
+    } activations[] = {{"Relu6", WEIR_UNARY_RELU6}, {"Elu", WEIR_UNARY_ELU}, {"Tanh", WEIR_UNARY_TANH},
+                       {"Sigmoid", WEIR_UNARY_SIGMOID}};
     const weir_attr_value *fused = weir_node_find_attr(node, "fused_ops");
+    const weir_bytes *texts = fused->list.s;
     int64_t count = fused->list.count;
-    *kind = FUSED_NONE;
-    if (count > 0 && names(fused->list.s[0], "BiasAdd"))
-        *kind = FUSED_BIAS;
-    else if (count > 0 && names(fused->list.s[0], "FusedBatchNorm"))
-        *kind = FUSED_BATCH_NORM;
-    *relu = count == 2 && names(fused->list.s[1], "Relu");
-    if (*kind == FUSED_NONE || count > 2 || (count == 2 && !*relu))
-        return not_fused(fused);
-    return WEIR_STATUS_OK;
-}
-
-typedef struct fused_state {
-    convolution_state convolution; /* must come first: run gets it */
-    weir_batch_norm_options norm;
-    const weir_cpu_kernels *kernels;
-} fused_state;
-
-/* The batch norm of inference goes over the convolution's result in place. */
-static weir_status run_convolution_norm(const void *state, void *const *arguments, weir_context *context)
-{
-    const fused_state *s = state;
-    WEIR_TRY(run_convolution(&s->convolution, arguments, context));
-    float *y = arguments[s->convolution.output];
-    weir_batch_norm_forward(s->kernels, &s->norm, context->team, y, arguments[2], arguments[3], arguments[4], arguments[5], NULL,
-                            y, arguments[s->convolution.output + 1]);
-    return WEIR_STATUS_OK;
+    *out = (fused_ops){.activation = -1};
+    out->norm = count > 0 && names(texts[0], "FusedBatchNorm");
+    bool has_first = out->norm || (count > 0 && names(texts[0], "BiasAdd"));
+    out->relu = count == 2 && names(texts[1], "Relu");
+    for (size_t i = 0; count == 2 && i < sizeof activations / sizeof activations[0]; i++) {
+        if (names(texts[1], activations[i].name))
+            out->activation = activations[i].op;
+    }
+    bool has_second = count == 2 && (out->relu || out->activation >= 0);
+    return has_first && (count == 1 || has_second) ? WEIR_STATUS_OK : not_fused(fused);
 }
 
 static weir_status check_vector(const weir_bind *bind, int input, int64_t channels)
@@ -200,48 +280,63 @@ static weir_status check_vector(const weir_bind *bind, int input, int64_t channe
                      bind->node->op->name, channels, WEIR_SHAPE_TEXT(*shape));
 }
 
-static weir_status bind_with_norm(weir_bind *bind, const weir_convolution_options *options, bool relu)
+static weir_status check_fused(const weir_bind *bind, const weir_convolution_options *options, const fused_ops *fused)
 {
-    if (bind->node->output_dtypes[0] != WEIR_FLOAT || bind->node->num_inputs != 6)
-        return weir_fail(WEIR_UNIMPLEMENTED, "%s with batch norm takes float and four vectors, not %s and %d", bind->node->op->name,
-                         weir_dtype_name(bind->node->output_dtypes[0]), bind->node->num_inputs - 2);
-    for (int i = 2; i < 6; i++)
-        WEIR_TRY(check_vector(bind, i, options->out_channels));
-    convolution_state *plan = NULL;
-    WEIR_TRY(bind_plan(bind, options, 0, 1, &plan));
-    if (bind->run == NULL)
-        return WEIR_STATUS_OK;
-    fused_state *state = NULL;
-    WEIR_TRY(weir_bind_state(bind, &state));
-    state->convolution = *plan;
-    state->kernels = weir_cpu_kernels_best();
+    int vectors = fused->norm ? 4 : 1;
+    if (bind->inputs[0].shape.dims[3] != options->in_channels)
+        return weir_fail(WEIR_UNIMPLEMENTED, "%s with input depth %" PRId64 " and filter depth %" PRId64 " is not implemented",
+                         bind->node->op->name, bind->inputs[0].shape.dims[3], options->in_channels);
+    if (fused->norm && options->type != WEIR_FLOAT)
+        return weir_fail(WEIR_UNIMPLEMENTED, "%s with batch norm is not implemented for %s", bind->node->op->name,
+                         weir_dtype_name(options->type));
+    if (bind->node->num_inputs < 2 + vectors)
+        return weir_fail(WEIR_INVALID_ARGUMENT, "%s needs %d vectors but has %d", bind->node->op->name, vectors,
+                         bind->node->num_inputs - 2);
+    for (int i = 0; i < vectors; i++)
+        WEIR_TRY(check_vector(bind, 2 + i, options->out_channels));
+    return WEIR_STATUS_OK;
+}
+
+static void set_norm(weir_bind *bind, const weir_convolution_options *options, bool relu, fused_state *state)
+{
+    state->has_norm = true;
     state->norm = (weir_batch_norm_options){.rows = options->batch * options->out_height * options->out_width,
                                             .channels = options->out_channels,
                                             .epsilon = weir_node_float(bind->node, "epsilon", 0),
                                             .relu = relu};
     size_t size = weir_batch_norm_scratch(&state->norm, bind->lanes);
     bind->scratch_size = size > bind->scratch_size ? size : bind->scratch_size;
-    bind->scratch_size = bind->scratch_size > 0 ? bind->scratch_size : 1;
-    bind->run = run_convolution_norm;
-    bind->state = state;
-    return WEIR_STATUS_OK;
+    bind->scratch_size += bind->scratch_size == 0; /* the scratch argument is always there */
 }
 
 static weir_status bind_fused(weir_bind *bind)
 {
-    fused_kind kind;
-    bool relu = false;
+    fused_ops fused;
     weir_convolution_options options;
-    convolution_state *state = NULL;
-    WEIR_TRY(read_fused(bind->node, &kind, &relu));
+    convolution_state *plan = NULL;
+    fused_state *state = NULL;
+    WEIR_TRY(read_fused(bind->node, &fused));
     WEIR_TRY(forward_options(bind, &options));
-    if (kind == FUSED_BATCH_NORM)
-        return bind_with_norm(bind, &options, relu);
-    WEIR_TRY(check_vector(bind, 2, options.out_channels));
-    options.bias = true;
-    options.relu = relu;
-    WEIR_TRY(bind_plan(bind, &options, 0, 1, &state));
-    state->bias = 2;
+    WEIR_TRY(check_fused(bind, &options, &fused));
+    options.bias = !fused.norm;
+    options.relu = !fused.norm && fused.relu;
+    WEIR_TRY(bind_plan(bind, &options, 0, 1, &plan));
+    if (bind->run == NULL)
+        return WEIR_STATUS_OK;
+    plan->bias = fused.norm ? -1 : 2;
+    if (!fused.norm && fused.activation < 0)
+        return WEIR_STATUS_OK;
+    WEIR_TRY(weir_bind_state(bind, &state));
+    state->convolution = *plan;
+    state->kernels = weir_cpu_kernels_best();
+    if (fused.norm)
+        set_norm(bind, &options, fused.relu, state);
+    state->has_activation = fused.activation >= 0;
+    if (state->has_activation && !weir_unary_prepare((weir_unary_op)fused.activation, options.type,
+                                                     weir_shape_elements(bind->outputs[0]), &state->activation))
+        return not_fused(weir_node_find_attr(bind->node, "fused_ops"));
+    bind->run = run_fused;
+    bind->state = state;
     return WEIR_STATUS_OK;
 }
 
@@ -271,8 +366,9 @@ static weir_status check_gradient(const weir_window *window, const char *label, 
         return weir_fail(WEIR_INVALID_ARGUMENT, "%s: filter and out_backprop must have the same out_depth", label);
     if (x->dims[3] != filter->dims[2])
         return weir_fail(WEIR_UNIMPLEMENTED,
-                         "%s in groups (input depth %" PRId64 ", filter depth %" PRId64 ") is not implemented", label, x->dims[3],
-                         filter->dims[2]);
+                         "Gradients for grouped convolutions are not supported on CPU. Please file a feature request if you run "
+                         "into this issue. Computed input depth %" PRId64 " doesn't match filter input depth %" PRId64,
+                         x->dims[3], filter->dims[2]);
     return WEIR_STATUS_OK;
 }
 

@@ -71,6 +71,13 @@ static weir_status grad_max_pool(weir_gradient *gradient)
     return WEIR_STATUS_OK;
 }
 
+/* TensorFlow's has an op of its own, MaxPoolGradGrad, which the registry lacks. */
+static weir_status grad_max_pool_grad(weir_gradient *gradient)
+{
+    return weir_fail(WEIR_UNIMPLEMENTED, "The gradient of MaxPoolGrad is not implemented (operation '%s')",
+                     gradient->node->name);
+}
+
 static weir_status grad_avg_pool(weir_gradient *gradient)
 {
     weir_output shape = weir_build_shape(gradient->scope, weir_gradient_x(gradient, 0));
@@ -115,7 +122,7 @@ static const weir_op_def ops[] = {
      .inputs = WEIR_ARGS({"orig_input", .type_attr = "T"}, {"orig_output", .type_attr = "T"}, {"grad", .type_attr = "T"}),
      OUTPUT,
      .attrs = WEIR_ATTR_DEFS(WINDOW, MAX_PADDING, FORMAT, WEIR_A_TYPE_OR("T", max_pool_grad_types, WEIR_FLOAT)),
-     .infer = infer_max_pool_grad},
+     .infer = infer_max_pool_grad, .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_max_pool_grad},
     {"AvgPool", .inputs = WEIR_ARGS({"value", .type_attr = "T"}), OUTPUT,
      .attrs = WEIR_ATTR_DEFS(WINDOW, AVG_PADDING, FORMAT, WEIR_A_TYPE("T", avg_pool_types)), .infer = infer_pool,
      .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_avg_pool},
