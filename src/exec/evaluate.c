@@ -163,28 +163,12 @@ static weir_status run_bound(const evaluation *e, binding *b)
     return b->bind.run(b->bind.state, b->arguments, e->context);
 }
 
-/* Outputs that are references get a copy of what the variable holds now. */
-static weir_status read_references(const evaluation *e, const binding *b)
-{
-    for (int i = 0; i < e->node->num_outputs; i++) {
-        int input = b->bind.same_memory[i];
-        if (!weir_dtype_is_ref(e->node->output_dtypes[i]) || input == WEIR_OWN_MEMORY)
-            continue;
-        weir_variable *variable = b->variables[input];
-        if (variable != NULL && weir_variable_is_initialized(variable))
-            WEIR_TRY(weir_variable_read(variable, &e->outputs[i]));
-    }
-    return WEIR_STATUS_OK;
-}
-
 static weir_status evaluate_bound(const evaluation *e)
 {
     binding b = {0};
     weir_status status = bind_node(e, &b);
     if (weir_ok(status))
         status = run_bound(e, &b);
-    if (weir_ok(status))
-        status = read_references(e, &b);
     weir_release(b.scratch);
     weir_arena_clear(&b.arena);
     return status;
@@ -309,16 +293,30 @@ static weir_status evaluate_constant(const evaluation *e)
     return WEIR_STATUS_OK;
 }
 
+/* A reference that a writer hands out is that of its first input: the caller gets a copy of what it holds now. */
+static weir_status read_references(const evaluation *e)
+{
+    for (int i = 0; i < e->node->num_outputs; i++) {
+        if (!weir_dtype_is_ref(e->node->output_dtypes[i]) || e->outputs[i] != NULL || e->node->num_inputs == 0)
+            continue;
+        weir_variable *variable = reference(e, 0);
+        if (variable != NULL && weir_variable_is_initialized(variable))
+            WEIR_TRY(weir_variable_read(variable, &e->outputs[i]));
+    }
+    return WEIR_STATUS_OK;
+}
+
 static weir_status evaluate_compute(const evaluation *e)
 {
-    if (e->kernel->bind != NULL)
-        return evaluate_bound(e);
-    const weir_call call = {
+    weir_call call = {
         .node = e->node, .context = e->context, .inputs = e->inputs, .variables = e->variables, .outputs = e->outputs};
-    if (e->kernel->start != NULL)
-        return evaluate_started(e, &call);
-    weir_call execute = call;
-    return e->kernel->execute(&execute);
+    if (e->kernel->bind != NULL)
+        WEIR_TRY(evaluate_bound(e));
+    else if (e->kernel->start != NULL)
+        WEIR_TRY(evaluate_started(e, &call));
+    else
+        WEIR_TRY(e->kernel->execute(&call));
+    return read_references(e);
 }
 
 static weir_status evaluate_role(const evaluation *e)
