@@ -57,7 +57,8 @@ typedef struct weir_convolution_plan {
     int64_t blocks;
     int64_t block_images;    /* images in a block */
     int64_t block_rows;      /* result rows in a block */
-    int64_t block_channels;  /* filter gradient: input channels in a block */
+    int64_t block_channels;  /* filter gradient: input channels in a block, and */
+    int64_t block_columns;   /* result channels */
     int64_t filter_bytes;    /* shared scratch: the repacked filter, or the blocks' partial results */
     int64_t lane_bytes;      /* scratch of one lane */
     int64_t shared_bytes;    /* scratch common to all lanes */

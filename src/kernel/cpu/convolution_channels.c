@@ -18,6 +18,7 @@
 #define ROW_BYTES (192 << 10)   /* of copied image rows in a block */
 #define CHUNK_BYTES (256 << 10) /* of images that a filter gradient sums before it turns to the next tap */
 #define WANTED_BLOCKS 32
+#define ENOUGH_BLOCKS 10 /* of a filter gradient */
 
 /* ---- forward ------------------------------------------------------------------------------------------------------ */
 
@@ -238,12 +239,15 @@ static void prepare_filter_gradient(weir_convolution_plan *plan)
     const int64_t image_bytes =
         4 * (o->in_height * o->in_width * o->in_channels + o->out_height * o->out_width * o->out_channels);
     plan->block_images = weir_least(o->batch, weir_most(1, CHUNK_BYTES / image_bytes));
+    /* Blocks: rows of taps, panels of result channels one tile wide, and parts of the input channels if those are few. */
+    const int64_t rows = joins_taps(o) ? o->filter_width * o->in_channels : o->in_channels;
+    plan->block_columns = choose_vectors(kernels, o->out_channels, rows) * kernels->lanes;
+    const int64_t blocks = o->filter_height * weir_divide_up(o->out_channels, plan->block_columns);
     plan->block_channels = o->in_channels;
-    if (!joins_taps(o)) {
-        const int64_t parts = weir_divide_up(WANTED_BLOCKS, o->filter_height);
-        plan->block_channels = weir_most(weir_least(8, o->in_channels), weir_divide_up(o->in_channels, parts));
-    }
-    plan->blocks = o->filter_height * weir_divide_up(o->in_channels, plan->block_channels);
+    if (!joins_taps(o))
+        plan->block_channels = weir_most(weir_least(11, o->in_channels),
+                                         weir_divide_up(o->in_channels, weir_divide_up(ENOUGH_BLOCKS, blocks)));
+    plan->blocks = blocks * weir_divide_up(o->in_channels, plan->block_channels);
     plan->filter_row = weir_round_up(o->out_channels, kernels->lanes);
     if (joins_taps(o)) /* rows of the images of a chunk with their zeros */
         plan->lane_bytes +=
@@ -263,14 +267,15 @@ typedef struct tap_sum {
     bool accumulate;
 } tap_sum;
 
-static void add_tap(const weir_convolution_plan *plan, const tap_sum *s)
+static void add_tap(const weir_convolution_plan *plan, const tap_sum *s, int64_t columns)
 {
     const weir_matmul_kernels *kernels = plan->kernels->matmul;
-    const int64_t columns = plan->options.out_channels;
-    const int64_t vectors = choose_vectors(kernels, columns, s->rows);
+    const int64_t vectors = weir_divide_up(columns, kernels->lanes);
+    const int64_t tiles = weir_divide_up(s->rows, kernels->rows[vectors - 1]);
     weir_tile_arguments t = {
         .a_row = 1,
         .a_step = s->a_step,
+        .b = s->b,
         .b_row = s->b_row,
         .depth = s->depth,
         .runs = s->runs,
@@ -279,21 +284,16 @@ static void add_tap(const weir_convolution_plan *plan, const tap_sum *s)
         .outers = s->outers,
         .a_outer = s->a_outer,
         .b_outer = s->b_outer,
-        .c_row = columns,
+        .c_row = plan->options.out_channels,
+        .columns = columns,
         .accumulate = s->accumulate,
     };
-    for (int64_t column = 0; column < columns; column += vectors * kernels->lanes) {
-        t.columns = weir_least(vectors * kernels->lanes, columns - column);
-        const int64_t used = weir_divide_up(t.columns, kernels->lanes);
-        const int64_t tiles = weir_divide_up(s->rows, kernels->rows[used - 1]);
-        t.b = s->b + column;
-        for (int64_t tile = 0, row = 0; tile < tiles; tile++) {
-            const int64_t rows = weir_divide_up(s->rows - row, tiles - tile);
-            t.a = s->a + row;
-            t.c = s->out + row * columns + column;
-            kernels->tiles[used - 1][rows - 1](&t);
-            row += rows;
-        }
+    for (int64_t tile = 0, row = 0; tile < tiles; tile++) {
+        const int64_t rows = weir_divide_up(s->rows - row, tiles - tile);
+        t.a = s->a + row;
+        t.c = s->out + row * t.c_row;
+        kernels->tiles[vectors - 1][rows - 1](&t);
+        row += rows;
     }
 }
 
@@ -304,7 +304,10 @@ static void filter_gradient_block(void *context, int64_t block, int lane)
     const weir_convolution_plan *plan = run->plan;
     const weir_convolution_options *o = &plan->options;
     const int64_t parts = weir_divide_up(o->in_channels, plan->block_channels);
-    const int64_t i = block / parts, channel = block % parts * plan->block_channels;
+    const int64_t panels = weir_divide_up(o->out_channels, plan->block_columns), taps = block / panels;
+    const int64_t i = taps / parts, channel = taps % parts * plan->block_channels;
+    const int64_t column = block % panels * plan->block_columns;
+    const int64_t columns = weir_least(plan->block_columns, o->out_channels - column);
     const int64_t channels = weir_least(plan->block_channels, o->in_channels - channel);
     const int64_t in = o->in_channels, out = o->out_channels;
     const int64_t x_image = o->in_height * o->in_width * in, y_image = o->out_height * o->out_width * out;
@@ -324,7 +327,7 @@ static void filter_gradient_block(void *context, int64_t block, int lane)
         const int64_t images = weir_least(plan->block_images, o->batch - image);
         const float *x = run->first + image * x_image + (top * o->stride_height + offset) * o->in_width * in;
         tap_sum s = {
-            .b = run->second + image * y_image + top * o->out_width * out,
+            .b = run->second + image * y_image + top * o->out_width * out + column,
             .b_row = out,
             .b_run = o->out_width * out,
             .b_outer = y_image,
@@ -337,7 +340,7 @@ static void filter_gradient_block(void *context, int64_t block, int lane)
             for (int64_t n = 0; n < images; n++)
                 for (int64_t pixel = 0; pixel < rows * o->out_width; pixel++)
                     memcpy(wide + (n * rows * o->out_width + pixel) * plan->filter_row, s.b + n * y_image + pixel * out,
-                           (size_t)out * 4);
+                           (size_t)columns * 4);
             s.b = wide;
             s.b_row = plan->filter_row;
             s.b_run = o->out_width * plan->filter_row;
@@ -353,8 +356,8 @@ static void filter_gradient_block(void *context, int64_t block, int lane)
             s.a_outer = rows * copied_row;
             s.depth = o->out_width;
             s.rows = o->filter_width * in;
-            s.out = run->out + i * o->filter_width * in * out;
-            add_tap(plan, &s);
+            s.out = run->out + i * o->filter_width * in * out + column;
+            add_tap(plan, &s, columns);
             continue;
         }
         for (int64_t j = 0; j < o->filter_width; j++) {
@@ -368,8 +371,8 @@ static void filter_gradient_block(void *context, int64_t block, int lane)
             one.a_run = o->stride_height * o->in_width * in;
             one.a_outer = x_image;
             one.rows = channels;
-            one.out = run->out + ((i * o->filter_width + j) * in + channel) * out;
-            add_tap(plan, &one);
+            one.out = run->out + ((i * o->filter_width + j) * in + channel) * out + column;
+            add_tap(plan, &one, columns);
         }
     }
 }

@@ -30,9 +30,10 @@ enum { ROUTE_GENERIC, ROUTE_TILES, ROUTE_WIDE, ROUTE_DOT, ROUTE_SIDEWAYS };
 #define SECOND_CACHE_SETS 2048
 #define A_ROWS 48 /* of A that are copied together */
 #define PACKED_BYTES (256 << 10) /* of B that a block packs at a time: it stays in the second cache */
-#define MOST_DEPTH 1024
-#define MOST_PANELS 8   /* tiles in a block's width */
-#define COLUMN_BLOCKS 16 /* blocks side by side, if C is wide enough */
+#define LARGE_BYTES (1 << 20) /* A and B together: they do not stay in the second cache */
+#define MOST_DEPTH 512
+#define MOST_PANELS 8            /* tiles in a block's width */
+#define ENOUGH_BLOCKS 16         /* for many threads: not wider blocks if there would be fewer */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -165,13 +166,16 @@ static void prepare_tiles(weir_matmul_plan *plan)
     plan->pack_a = o->transpose_a ? o->k > 8 * distinct_sets(SECOND_CACHE_SETS, o->a_row_stride)
                                   : distinct_sets(FIRST_CACHE_SETS, o->a_row_stride) <= 2;
 
+    plan->large = o->m * o->k + o->k * o->n > LARGE_BYTES / 4;
+
     /* Row blocks repeat the packing of B, so they are high then. */
     const int64_t wanted = wanted_blocks(o);
-    const int64_t block_panels = most(1, least(MOST_PANELS, panels / COLUMN_BLOCKS));
+    const int64_t columns_enough = most(4, ENOUGH_BLOCKS / most(1, o->m / HIGH_BLOCK));
+    const int64_t block_panels = most(1, least(MOST_PANELS, panels / columns_enough));
     plan->block_columns = block_panels * plan->tile_columns;
     plan->column_blocks = divide_up(o->n, plan->block_columns);
     if (plan->pack_b)
-        cut_rows(plan, least(wanted / plan->column_blocks, o->m / HIGH_BLOCK), tall);
+        cut_rows(plan, least(least(wanted, ENOUGH_BLOCKS) / plan->column_blocks, o->m / HIGH_BLOCK), tall);
     else
         cut_rows(plan, divide_up(wanted, plan->column_blocks), tall);
     const int64_t blocks = plan->column_blocks * plan->row_blocks;
@@ -180,7 +184,7 @@ static void prepare_tiles(weir_matmul_plan *plan)
         plan->depth_blocks = 1;
     plan->block_depth = divide_up(o->k, plan->depth_blocks);
     plan->depth_blocks = divide_up(o->k, plan->block_depth);
-    const int64_t deepest = least(MOST_DEPTH, most(1, PACKED_BYTES / 4 / plan->block_columns));
+    const int64_t deepest = plan->pack_b ? least(MOST_DEPTH, most(1, PACKED_BYTES / 4 / plan->block_columns)) : 2 * MOST_DEPTH;
     plan->chunk = divide_up(plan->block_depth, divide_up(plan->block_depth, deepest));
 
     if (plan->pack_b)
@@ -295,9 +299,46 @@ static void pack_b(const weir_matmul_plan *plan, const block_part *part, int64_t
                            least(width, part->columns - j), depth, out, width);
 }
 
+/* A part of A or B that will be packed next: fetched into the second cache row by row, while tiles are computed. */
+typedef struct fetch {
+    const float *row; /* NULL: nothing */
+    int64_t rows, columns, stride;
+    int64_t at_once; /* rows after each tile */
+} fetch;
+
+static void fetch_some(fetch *f)
+{
+    for (int64_t i = 0; i < f->at_once && f->rows > 0; i++, f->rows--, f->row += f->stride)
+        for (int64_t j = 0; j < f->columns; j += LINE / 4)
+            __builtin_prefetch(f->row + j, 0, 2);
+}
+
+/* What of B the next chunk needs, in this block or, behind its last chunk, in the next block to the right. */
+static fetch fetch_b(const weir_matmul_plan *plan, const block_part *part, int64_t start, int64_t tiles)
+{
+    const weir_matmul_options *o = &plan->options;
+    int64_t next = part->depth_start + start + plan->chunk, column = part->column, columns = part->columns;
+    int64_t depth = least(plan->chunk, part->depth - start - plan->chunk);
+    if (!plan->large || !plan->pack_b)
+        return (fetch){0};
+    if (depth <= 0) {
+        next = part->depth_start;
+        depth = least(plan->chunk, part->depth);
+        column += plan->block_columns;
+        columns = least(plan->block_columns, o->n - column);
+    }
+    if (columns <= 0)
+        return (fetch){0};
+    fetch f = {part->b + next * o->b_row_stride + column, depth, columns, o->b_row_stride, 0};
+    if (o->transpose_b)
+        f = (fetch){part->b + column * o->b_row_stride + next, columns, depth, o->b_row_stride, 0};
+    f.at_once = divide_up(f.rows, tiles);
+    return f;
+}
+
 /* Some rows of C, one tile high, over all panels of the block. t: a, depth and the epilogue are set. */
 static void run_tile_row(const weir_matmul_plan *plan, const block_part *part, weir_tile_arguments t, int64_t from,
-                         int64_t row, int64_t rows)
+                         int64_t row, int64_t rows, fetch *next_a, fetch *next_b)
 {
     const weir_matmul_kernels *kernels = plan->kernels->matmul;
     const int64_t width = plan->tile_columns;
@@ -316,6 +357,8 @@ static void run_tile_row(const weir_matmul_plan *plan, const block_part *part, w
         if (one.bias != NULL)
             one.bias += column;
         kernels->tiles[(t.columns + kernels->lanes - 1) / kernels->lanes - 1][rows - 1](&one);
+        fetch_some(next_a);
+        fetch_some(next_b);
     }
 }
 
@@ -324,6 +367,7 @@ static void run_tiles(const weir_matmul_plan *plan, const block_part *part)
     const weir_matmul_options *o = &plan->options;
     const weir_matmul_kernels *kernels = plan->kernels->matmul;
     const int64_t tall = kernels->rows[plan->tile_columns / kernels->lanes - 1], tiles = divide_up(part->rows, tall);
+    const int64_t panels = divide_up(part->columns, plan->tile_columns);
     float *packed_a = part->scratch + (plan->pack_b ? round_up(plan->chunk * plan->block_columns, LINE / 4) : 0);
     for (int64_t start = 0; start < part->depth; start += plan->chunk) {
         const int64_t depth = least(plan->chunk, part->depth - start), from = part->depth_start + start;
@@ -339,6 +383,7 @@ static void run_tiles(const weir_matmul_plan *plan, const block_part *part)
         };
         if (plan->pack_b)
             pack_b(plan, part, from, depth, part->scratch);
+        fetch next_b = fetch_b(plan, part, start, tiles * panels);
         for (int64_t tile = 0, row = part->row, packed_end = row; tile < tiles; tile++) {
             const int64_t rows = divide_up(part->row + part->rows - row, tiles - tile);
             if (!plan->pack_a || row + rows > packed_end) {
@@ -351,7 +396,11 @@ static void run_tiles(const weir_matmul_plan *plan, const block_part *part)
                 pack_a(plan, &t, some, packed_a);
                 packed_end = row + some;
             }
-            run_tile_row(plan, part, t, from, row, rows);
+            fetch next_a = {0};
+            if (plan->large && plan->pack_a && !o->transpose_a && row + rows < part->row + part->rows)
+                next_a = (fetch){part->a + (row + rows) * o->a_row_stride + from, rows, depth, o->a_row_stride,
+                                 divide_up(rows, panels)};
+            run_tile_row(plan, part, t, from, row, rows, &next_a, &next_b);
             t.a += rows * t.a_row;
             row += rows;
         }

@@ -42,6 +42,7 @@ typedef struct weir_matmul_plan {
     int route;              /* which loops */
     bool swapped;           /* A and B change places, C is a vector */
     bool pack_a, pack_b;    /* copy to scratch what a tile reads */
+    bool large;             /* fetch ahead what will be packed */
     int64_t tile_columns;   /* of C, in a tile */
     int64_t block_rows;     /* of C, in a block */
     int64_t block_columns;  /* of C, in a block */

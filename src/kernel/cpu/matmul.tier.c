@@ -66,6 +66,10 @@ WEIR_INLINE void tile(const weir_tile_arguments *t, const int rows, const int ve
     const int64_t row = t->a_row * 4, row_3 = row * 3, step = t->a_step * 4, b_row = t->b_row;
     const int64_t last = t->columns - (vectors - 1) * WEIR_LANES;
     const part_mask mask = part_of(last);
+    if (t->depth >= 64) /* c should be there when the sums are */
+        WEIR_UNROLL for (int i = 0; i < rows; i++)
+            WEIR_UNROLL for (int v = 0; v < vectors; v += 16 / WEIR_LANES)
+                __builtin_prefetch(t->c + i * t->c_row + v * WEIR_LANES, 1);
     for (int64_t outer = 0; outer < t->outers; outer++) {
         for (int64_t run = 0; run < t->runs; run++) {
             const char *start = (const char *)(t->a + outer * t->a_outer + run * t->a_run);
@@ -300,9 +304,14 @@ static void copy(const float *in, int64_t in_row, int64_t rows, int64_t columns,
     }
 }
 
+#define PACK_AHEAD 16 /* rows: they lie too far apart for the processor to foresee */
+
 static void pack(const float *in, int64_t in_row, int64_t rows, int64_t columns, int64_t width, float *out)
 {
     for (int64_t i = 0; i < rows; i++, in += in_row, out += width) {
+        if (i + PACK_AHEAD < rows)
+            for (int64_t j = 0; j < columns; j += 16)
+                __builtin_prefetch(in + PACK_AHEAD * in_row + j);
         float *to = out;
         for (int64_t j = 0; j < columns; j += width, to += rows * width) {
             const int64_t end = columns - j < width ? columns : j + width;
