@@ -70,12 +70,13 @@ static const Weir__AttrValue *find_output_shapes(const Weir__NodeDef *def)
     return found;
 }
 
-/* "loc:@a" of the file means the node that a becomes. */
-static weir_status prefix_groups(const weir_import *import, const weir_import_node *node, weir_attr_value *groups)
+/* "loc:@a" of the file means the node that a becomes. Part of a graph, as a worker gets it, may lack that node: then the
+ * group still holds those together that name it. */
+static weir_status prefix_groups(const weir_import *import, weir_attr_value *groups)
 {
     static const char location[] = "loc:@";
     size_t skip = sizeof location - 1;
-    if ((int)groups->kind != WEIR_ATTR_LIST + WEIR_ATTR_STRING)
+    if ((int)groups->kind != WEIR_ATTR_LIST + WEIR_ATTR_STRING || import->prefix[0] == '\0')
         return WEIR_STATUS_OK;
     weir_bytes *changed = weir_arena_take(import->arena, (size_t)groups->list.count, sizeof *changed);
     if (changed == NULL)
@@ -84,14 +85,10 @@ static weir_status prefix_groups(const weir_import *import, const weir_import_no
         changed[i] = groups->list.s[i];
         if (changed[i].size <= skip || memcmp(changed[i].data, location, skip) != 0)
             continue;
-        const weir_import_node *with = weir_map_get(&import->by_name, changed[i].data + skip, changed[i].size - skip);
-        if (with == NULL) {
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Node '%s' expects to be colocated with unknown node '%.*s'",
-                             node->def->name, (int)(changed[i].size - skip), changed[i].data + skip);
-        }
-        const char *text = weir_arena_format(import->arena, "%s%s", location, with->name);
+        const char *text = weir_arena_format(import->arena, "%s%s%.*s", location, import->prefix, (int)(changed[i].size - skip),
+                                             changed[i].data + skip);
         if (text == NULL)
-            return weir_fail_memory(strlen(with->name));
+            return weir_fail_memory(changed[i].size);
         changed[i] = (weir_bytes){text, strlen(text)};
     }
     groups->list.s = changed;
@@ -114,7 +111,7 @@ static weir_status read_attr(const weir_import *import, const weir_import_node *
 {
     weir_status status = weir_attr_from_proto(entry->value, memory, value);
     if (weir_ok(status) && is_named(entry, "_class"))
-        return prefix_groups(import, node, value);
+        return prefix_groups(import, value);
     return weir_fail_in(status, "Node '%s', attr '%s'", node->def->name, entry->key);
 }
 
