@@ -74,8 +74,10 @@ static weir_output mean_factor(weir_gradient *gradient, weir_dtype dtype)
     weir_output x = weir_gradient_x(gradient, 0);
     int64_t size_x = weir_shape_elements(weir_output_shape(x));
     int64_t size_y = weir_shape_elements(weir_output_shape(weir_gradient_y0(gradient)));
-    if (size_x >= 0 && size_y >= 0)
-        return weir_build_number(s, dtype, (double)(size_x / (size_y > 0 ? size_y : 1)), "Const");
+    if (size_x >= 0 && size_y >= 0) {
+        int64_t factor = size_x / (size_y > 0 ? size_y : 1);
+        return weir_build_number(s, dtype, (double)factor, "Const");
+    }
     weir_output dims = weir_build_shape(s, x);
     weir_output rank = weir_build_size(s, dims);
     weir_output axes = weir_build_positive_axes(s, weir_gradient_x(gradient, 1), rank);
