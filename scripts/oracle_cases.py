@@ -41,7 +41,7 @@ FAMILIES = {
     "misc": "SaveV2 RestoreV2 ShardedFilename MergeV2Checkpoints StringJoin StaticRegexFullMatch RegexFullMatch",
     "normalize": "Softmax LogSoftmax SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits InTopK InTopKV2 "
                  "FusedBatchNorm FusedBatchNormGrad FusedBatchNormV2 FusedBatchNormGradV2 FusedBatchNormV3 "
-                 "FusedBatchNormGradV3",
+                 "FusedBatchNormGradV3 _FusedBatchNormEx",
     "queue": "FIFOQueueV2 QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueCloseV2 QueueSizeV2 "
              "QueueIsClosedV2 ResourceConditionalAccumulator ResourceAccumulatorApplyGradient "
              "ResourceAccumulatorTakeGradient ResourceAccumulatorSetGlobalStep ResourceAccumulatorNumAccumulated",

@@ -953,6 +953,17 @@ def fused(r):
             run_case('_FusedConv2D', build('_FusedConv2D', input=lambda t: t[0], filter=lambda t: t[1], args=lambda t: t[2:], host_args=[], num_args=lambda t: len(t) - 2, fused_ops=ops, strides=[1, st, st, 1], padding=padding, explicit_paddings=[], data_format='NHWC', filter_format='HWIO', dilations=[1, 1, 1, 1], use_cudnn_on_gpu=True, epsilon=1e-3, leakyrelu_alpha=0.2),
                      [x, f] + args, grad=False, tol={'rtol': 1e-5, 'atol': 1e-5})
 
+    # The kernel of _FusedBatchNormEx is not in every build: recorded from the two nodes it stands for.
+    xb, s, b, m, v = rand(r, (2, 3, 3, 4), F32), rand(r, (4,), F32, .5, 1.5), rand(r, (4,), F32), rand(r, (4,), F32), rand(r, (4,), F32, .5, 2)
+    for mode in ('Identity', 'Relu'):
+        for training in (True, False):
+            mv = [np.zeros(0, F32)] * 2 if training else [m, v]
+            def composed(t, mode=mode, training=training):
+                y = raw.FusedBatchNormV3(x=t[0], scale=t[1], offset=t[2], mean=t[3], variance=t[4], epsilon=1e-3, is_training=training)
+                return [tf.nn.relu(y[0]) if mode == 'Relu' else y[0], y[1], y[2]], None
+            run_case('_FusedBatchNormEx', composed, [xb, s, b] + mv, grad=False, tol={'rtol': 2e-5, 'atol': 2e-5}, note='as FusedBatchNormV3 and Relu give it',
+                     extra={'attrs': {'T': 'float32', 'U': 'float32', 'activation_mode': mode, 'epsilon': 1e-3, 'is_training': training}})
+
 
 def asserts():
     """Assert: what it says about the data. Only failures are recorded."""
