@@ -89,8 +89,10 @@ typedef struct weir_train_new_variable {
     const char *name; /* with a "/" at its end */
     weir_dtype dtype;
     weir_shape shape;
-    const weir_initializer *initializer; /* NULL: initial_value */
+    const weir_initializer *initializer; /* NULL: initial_value, or the number */
     weir_output initial_value;
+    double number;
+    bool is_number;
     bool is_placed; /* the scope places all of it, initial value included */
     bool is_shared;
     bool is_frozen;
@@ -99,8 +101,12 @@ typedef struct weir_train_new_variable {
 } weir_train_new_variable;
 weir_train_variable *weir_train_make_variable(weir_scope s, const weir_train_new_variable *wish);
 
-/* A slot: a variable like primary beside it, named "<primary>/<name>" (made unique), beginning with a number. */
-weir_output weir_train_make_slot(weir_scope s, weir_output primary, const char *name, double value);
+/* A slot: a variable like primary beside it, named "<primary>/<name>" (made unique). Of a primary that is no variable: a
+ * variable of its shape. */
+weir_output weir_train_make_slot(weir_scope s, weir_output primary, const char *name, const weir_initializer *initializer);
+
+/* Warns of collected updates that the train op does not contain. */
+void weir_train_warn_of_updates(weir_scope s, weir_node *train);
 
 /* Enters a layer; NULL without memory. */
 weir_train_layer *weir_train_add_layer(weir_scope s, const weir_train_layer *layer);

@@ -137,7 +137,7 @@ weir_scope weir_train_layer_scope(weir_scope s, const char *scope, const char *d
 
 /* ---- Slots: named by their variable, whatever name scope is open ---- */
 
-weir_output weir_train_make_slot(weir_scope s, weir_output primary, const char *name, double value)
+weir_output weir_train_make_slot(weir_scope s, weir_output primary, const char *name, const weir_initializer *initializer)
 {
     weir_scope_rule *rule = weir_train_rule(s);
     weir_output ref = weir_variable_ref(primary);
@@ -151,11 +151,10 @@ weir_output weir_train_make_slot(weir_scope s, weir_output primary, const char *
         return WEIR_NO_OUTPUT;
     count_child(s, rule, own);
     (void)weir_in_scope(s, "%s", wished); /* TensorFlow opens it, which takes the name */
-    weir_initializer initializer = value == 0 ? weir_zeros_initializer() : weir_constant_initializer(value);
     weir_train_new_variable wish = {.name = full,
                                     .dtype = weir_dtype_base(weir_output_dtype(model)),
                                     .shape = weir_output_shape(model),
-                                    .initializer = &initializer,
+                                    .initializer = initializer,
                                     .is_placed = ref.node != NULL,
                                     .is_frozen = true};
     weir_scope place = ref.node != NULL ? weir_colocated_with(s, ref.node) : s;

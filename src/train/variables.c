@@ -125,9 +125,12 @@ static void place_with(weir_scope s, int first, const char *name)
         weir_node_set_attr(weir_graph_node(graph, i), &WEIR_ATTR_STRINGS("_class", groups, 1));
 }
 
-/* The initial value, made by the initializer under "Initializer/": without a device of its own, placed with the variable. */
+/* The initial value. What an initializer makes stands under "Initializer/" without a device of its own: it will be placed
+ * with the variable. */
 static weir_output build_initial_value(weir_scope inside, const weir_train_new_variable *wish)
 {
+    if (wish->initializer == NULL)
+        return wish->is_number ? weir_train_number(inside, wish->dtype, wish->number, "initial_value") : wish->initial_value;
     weir_scope place = weir_in_scope(wish->is_placed ? inside : weir_on_any_device(inside), "Initializer");
     return wish->initializer->build(place, wish->dtype, wish->shape, wish->initializer);
 }
@@ -149,7 +152,7 @@ weir_train_variable *weir_train_make_variable(weir_scope s, const weir_train_new
         return NULL;
     const char *name = weir_scope_name(inside);
     int first = weir_graph_num_nodes(graph);
-    weir_output initial = wish->initializer != NULL ? build_initial_value(inside, wish) : wish->initial_value;
+    weir_output initial = build_initial_value(inside, wish);
     weir_output ref = initial.node != NULL ? weir_variable_v2(inside, wish->dtype, wish->shape, .name = name) : WEIR_NO_OUTPUT;
     if (ref.node == NULL)
         return NULL;

@@ -18,7 +18,8 @@ typedef struct weir_program {
     const char *device;   /* NULL: where the planner puts it */
     int64_t threads;      /* 0: the cores there are */
     bool log_device_placement;
-    const char *trace; /* a file for a trace of one step */
+    const char *trace;     /* a file for a trace of one step */
+    const char *graph_def; /* a file for the graph */
 } weir_program;
 
 #ifndef __cplusplus
@@ -29,7 +30,8 @@ typedef struct weir_program {
         WEIR_FLAG_STRING("device", &(program)->device, "such as /cpu:0 or /gpu:0"),                                    \
         WEIR_FLAG_INTEGER_IN("threads", &(program)->threads, 0, 4096, "of each CPU device; 0: the cores there are"),   \
         WEIR_FLAG_BOOLEAN("log_device_placement", &(program)->log_device_placement, "print where each node goes"),     \
-        WEIR_FLAG_STRING("trace", &(program)->trace, "write a trace of one step into this file")
+        WEIR_FLAG_STRING("trace", &(program)->trace, "write a trace of one step into this file"),          \
+        WEIR_FLAG_STRING("graph_def", &(program)->graph_def, "write the graph into this file, as a GraphDef")
 #endif
 
 /* The session options that these flags ask for. */
@@ -37,6 +39,10 @@ WEIR_API weir_session_options weir_program_session(const weir_program *program);
 
 /* The scope of the program's device. */
 WEIR_API weir_scope weir_program_scope(weir_graph *graph, const weir_program *program);
+
+/* Writes the graph into the program's file; does nothing without one. Building errors of the graph are returned (and stay
+ * in it). */
+WEIR_API WEIR_WARN_UNUSED weir_status weir_program_export(const weir_program *program, const weir_graph *graph);
 
 /* ---- Progress: one line that rewrites itself on a terminal, plain lines every few seconds elsewhere ---- */
 
