@@ -624,9 +624,13 @@ static weir_status take_entries(maker *m)
         int value = segment->exits[i];
         if (m->plan->values[value].place != WEIR_PLACE_SLOT)
             continue; /* a constant or a variable, which everybody finds */
+        const weir_plan_value *plan_value = &m->plan->values[value];
+        const weir_plan_node *producer = &m->plan->nodes[plan_value->root.node];
+        bool in_host = producer->kernel != NULL && plan_value->root.output < 32 &&
+                       (producer->kernel->host_outputs >> plan_value->root.output & 1) != 0;
         m->values[value].exit = layout->num_exits;
         layout->exits[layout->num_exits++] =
-            (weir_layout_exit){.value = value, .slot = m->plan->values[value].slot, .dtype = m->plan->values[value].dtype};
+            (weir_layout_exit){.value = value, .slot = plan_value->slot, .dtype = plan_value->dtype, .in_host = in_host};
     }
     return WEIR_STATUS_OK;
 }
@@ -774,7 +778,10 @@ static weir_status note_outputs(maker *m)
             const address *at = &m->addresses.items[d->first_address + a];
             bool is_input = a < d->first_output && a < node->num_inputs;
             bool is_variable = is_input ? weir_plan_takes_variable(m->plan, node, a) : at->kind == ADDRESS_FIXED;
-            if (is_variable || (is_input && input_in_host(m, node, a)))
+            int output = a - d->first_output;
+            bool host_output = !is_input && node->kernel != NULL && output >= 0 && output < 32 &&
+                               (node->kernel->host_outputs >> output & 1) != 0;
+            if (is_variable || host_output || (is_input && input_in_host(m, node, a)))
                 layout->info[i].host_arguments |= 1ull << a;
         }
     }

@@ -46,7 +46,8 @@ typedef struct weir_layout_exit {
     weir_dtype dtype;
     weir_shape shape;
     size_t size;
-    weir_tensor *constant; /* known already: the slot gets a reference; NULL */
+    weir_tensor *constant; /* known already; NULL */
+    bool in_host;          /* of an accelerator, but in host memory */
     weir_patch patch;
 } weir_layout_exit;
 

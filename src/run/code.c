@@ -129,16 +129,35 @@ static weir_status choose_layout(weir_run_state *run, const weir_segment *segmen
 
 /* ---- What comes in and goes out ---- */
 
+/* The elements of a slot in host memory. */
+static weir_status read_contents(const weir_run_state *run, const weir_segment *segment, weir_slot *slot, weir_tensor **out)
+{
+    *out = slot->tensor;
+    if (slot->tensor->buffer->allocator == NULL || slot->tensor->buffer->allocator->is_host)
+        return WEIR_STATUS_OK;
+    if (slot->in_host == NULL) {
+        weir_device *device = run->plan->devices->items[segment->device];
+        WEIR_TRY(weir_tensor_new(slot->tensor->dtype, slot->tensor->shape, &slot->in_host));
+        WEIR_TRY(device->driver->copy(device, NULL, WEIR_COPY_TO_HOST, slot->in_host->data, slot->tensor->data,
+                                      slot->tensor->size_bytes));
+    }
+    *out = slot->in_host;
+    return WEIR_STATUS_OK;
+}
+
 static weir_status gather_entries(weir_run_state *run, weir_segment_run *segment, weir_tensor **entries)
 {
     const weir_segment *plan_segment = segment->segment;
     for (int i = 0; i < plan_segment->num_entries; i++) {
-        entries[i] = segment->iteration->slots[plan_segment->entries[i].slot].tensor;
-        if (entries[i] == NULL) {
+        weir_slot *slot = &segment->iteration->slots[plan_segment->entries[i].slot];
+        entries[i] = slot->tensor;
+        if (slot->tensor == NULL) {
             const weir_plan_value *value = &run->plan->values[plan_segment->entries[i].value];
             return weir_fail(WEIR_INTERNAL, "Node '%s' has no value where it is used",
                              run->plan->nodes[value->root.node].node->name);
         }
+        if (plan_segment->entries[i].by_content)
+            WEIR_TRY(read_contents(run, plan_segment, slot, &entries[i]));
     }
     return WEIR_STATUS_OK;
 }
@@ -154,17 +173,23 @@ static bool may_reuse(const weir_tensor *tensor, const weir_layout_exit *at)
 static weir_status prepare_exit(weir_run_state *run, weir_iteration *iteration, const weir_segment *segment, weir_layout_exit *at)
 {
     weir_slot *slot = &iteration->slots[at->slot];
-    if (at->constant != NULL) {
+    weir_device *device = run->plan->devices->items[segment->device];
+    if (at->constant != NULL && (device->is_host || at->in_host)) {
         weir_slot_set(slot, at->constant);
         return WEIR_STATUS_OK;
     }
     if (!slot->is_kept || !may_reuse(slot->tensor, at)) {
         weir_tensor *tensor = NULL;
-        weir_allocator *allocator = run->plan->devices->items[segment->device]->allocator;
         weir_slot_clear(slot);
-        WEIR_TRY(weir_tensor_allocate(allocator, at->dtype, &at->shape, &tensor));
+        WEIR_TRY(weir_tensor_allocate(at->in_host ? weir_host_allocator() : device->allocator, at->dtype, &at->shape, &tensor));
         slot->tensor = tensor;
         slot->is_kept = true;
+    }
+    if (at->constant != NULL) { /* an accelerator's */
+        WEIR_TRY(device->driver->copy(device, NULL, WEIR_COPY_TO_DEVICE, slot->tensor->data, at->constant->data, at->size));
+        weir_tensor_free(slot->in_host);
+        slot->in_host = weir_tensor_ref(at->constant);
+        return WEIR_STATUS_OK;
     }
     weir_patch_write(&at->patch, slot->tensor->data);
     return WEIR_STATUS_OK;

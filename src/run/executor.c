@@ -140,6 +140,7 @@ void weir_slot_clear(weir_slot *slot)
 {
     if (!slot->is_borrowed)
         weir_tensor_free(slot->tensor);
+    weir_tensor_free(slot->in_host);
     *slot = (weir_slot){0};
 }
 

@@ -42,6 +42,7 @@ typedef struct weir_segment_run {
 /* A value tensor of an iteration. */
 typedef struct weir_slot {
     weir_tensor *tensor; /* a reference, or NULL */
+    weir_tensor *in_host; /* the same in host memory, where a layout looks at the elements of a value on an accelerator */
     bool is_kept;        /* made by code: its memory is used again in the next run */
     bool is_borrowed;    /* a feed: no reference is held */
 } weir_slot;

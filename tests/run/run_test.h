@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <weir/gradients.h>
 #include <weir/graph.h>
 #include <weir/ops.h>
 #include <weir/session.h>
