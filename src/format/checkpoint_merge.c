@@ -218,7 +218,7 @@ static weir_status write_index(struct merge *merge, weir_new_file *file)
 
 static weir_status write_merged(struct merge *merge, bool keep_folders)
 {
-    weir_new_file file;
+    weir_new_file file = {.file = -1};
     weir_text path = {0};
     weir_checkpoint_index_name(&path, merge->destination);
     weir_status status = path.failed ? weir_fail_memory(path.length) : weir_new_file_open(&file, weir_text_get(&path));

@@ -216,7 +216,7 @@ weir_status weir_checkpoint_save(weir_checkpoint_writer *writer, const weir_stri
     if (writer->failed)
         return weir_fail(WEIR_FAILED_PRECONDITION, "Checkpoint %s cannot take %.*s any more", writer->prefix,
                          (int)name->size, name->data);
-    weir_status status = WEIR_STATUS_OK;
+    weir_status status;
     if (name->size == 0)
         status = weir_fail(WEIR_INVALID_ARGUMENT, "A tensor in a checkpoint needs a name");
     else if (tensor->dtype == WEIR_RESOURCE)
@@ -270,7 +270,7 @@ static weir_status write_and_publish(weir_checkpoint_writer *writer, weir_new_fi
 
 static weir_status commit(weir_checkpoint_writer *writer, const weir_text *bytes)
 {
-    weir_new_file index;
+    weir_new_file index = {.file = -1};
     weir_text path = {0};
     weir_checkpoint_index_name(&path, writer->prefix);
     weir_status status = path.failed ? weir_fail_memory(path.length) : weir_new_file_open(&index, weir_text_get(&path));

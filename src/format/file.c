@@ -3,6 +3,7 @@
  */
 #include "format/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -175,6 +176,7 @@ static weir_status flush(weir_new_file *file)
 
 weir_status weir_new_file_append(weir_new_file *file, const void *bytes, size_t length)
 {
+    assert(file->file >= 0 && file->buffer != NULL);
     if (file->used + length > BUFFER_SIZE)
         WEIR_TRY(flush(file));
     file->size += length;
@@ -234,7 +236,7 @@ weir_status weir_sync_folder_of(const char *path)
 
 weir_status weir_file_replace(const char *path, const void *bytes, size_t length)
 {
-    weir_new_file file;
+    weir_new_file file = {.file = -1};
     WEIR_TRY(weir_new_file_open(&file, path));
     weir_status status = weir_new_file_append(&file, bytes, length);
     if (weir_ok(status))

@@ -178,7 +178,7 @@ static void append_signed(weir_text *key, int64_t value)
     uint64_t size = value < 0 ? ~(uint64_t)value : (uint64_t)value;
     int bits = size == 0 ? 0 : 64 - __builtin_clzll(size);
     int length = bits / 7 + 1;
-    uint8_t bytes[10];
+    uint8_t bytes[10] = {0};
     for (int i = 0; i < length; i++) {
         int shift = 8 * (length - 1 - i);
         bytes[i] = shift >= 64 ? (value < 0 ? 0xff : 0) : (uint8_t)((uint64_t)value >> shift);

@@ -198,10 +198,10 @@ static weir_status read_footer(weir_table *table)
     uint64_t offset = 0;
     uint64_t size = 0;
     const uint8_t *at = footer;
-    /* The first handle is that of the metaindex block, which nobody reads. */
-    if (!read_handle(&at, footer + FOOTER_SIZE - 8, &offset, &size) ||
-        !read_handle(&at, footer + FOOTER_SIZE - 8, &offset, &size))
-        return weir_fail(WEIR_DATA_LOSS, "bad block handle");
+    for (int i = 0; i < 2; i++) { /* the first is that of the metaindex block, which nobody reads */
+        if (!read_handle(&at, footer + FOOTER_SIZE - 8, &offset, &size))
+            return weir_fail(WEIR_DATA_LOSS, "bad block handle");
+    }
     return read_index(table, offset, size);
 }
 

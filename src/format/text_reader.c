@@ -251,26 +251,30 @@ static weir_status read_value(struct reader *reader, const ProtobufCFieldDescrip
 
 /* ---- fields -------------------------------------------------------------------------------------------------------- */
 
-static weir_status find_field(const struct reader *reader, const ProtobufCMessageDescriptor *descriptor,
-                              const ProtobufCFieldDescriptor **out)
+/* The field that the token names, or NULL. */
+static const ProtobufCFieldDescriptor *find_field(const weir_text_lexer *lexer,
+                                                  const ProtobufCMessageDescriptor *descriptor)
 {
-    const weir_text_lexer *lexer = &reader->lexer;
+    char name[128];
+    if (lexer->kind != WEIR_TOKEN_NAME || !token_text(lexer, name, sizeof name))
+        return NULL;
+    return protobuf_c_message_descriptor_get_field_by_name(descriptor, name);
+}
+
+static weir_status fail_field(const weir_text_lexer *lexer, const ProtobufCMessageDescriptor *descriptor)
+{
     char name[128] = "";
-    if (lexer->kind != WEIR_TOKEN_NAME)
-        return weir_lexer_fail(lexer, "expected the name of a field of %s, not %s", descriptor->short_name,
-                               weir_lexer_show(lexer, (char[WEIR_TOKEN_TEXT_SIZE]){0}));
-    if (token_text(lexer, name, sizeof name))
-        *out = protobuf_c_message_descriptor_get_field_by_name(descriptor, name);
-    if (*out != NULL)
-        return WEIR_STATUS_OK;
     const char *names[64] = {NULL};
+    char shown[WEIR_TOKEN_TEXT_SIZE];
+    weir_lexer_show(lexer, shown);
+    if (lexer->kind != WEIR_TOKEN_NAME)
+        return weir_lexer_fail(lexer, "expected the name of a field of %s, not %s", descriptor->short_name, shown);
     for (unsigned i = 0; i < descriptor->n_fields && i < 63; i++)
         names[i] = descriptor->fields[i].name;
-    const char *nearest = weir_text_nearest(name, names);
-    return weir_lexer_fail(lexer, "%s has no field %s%s%s%s", descriptor->short_name,
-                           weir_lexer_show(lexer, (char[WEIR_TOKEN_TEXT_SIZE]){0}),
-                           nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
-                           nearest != NULL ? "'?" : "");
+    const char *nearest = token_text(lexer, name, sizeof name) ? weir_text_nearest(name, names) : NULL;
+    if (nearest == NULL)
+        return weir_lexer_fail(lexer, "%s has no field %s", descriptor->short_name, shown);
+    return weir_lexer_fail(lexer, "%s has no field %s; did you mean '%s'?", descriptor->short_name, shown, nearest);
 }
 
 /* Makes the message's place ready for one value: oneof chosen, element appended. */
@@ -342,10 +346,11 @@ static weir_status check_once(const struct reader *reader, const ProtobufCMessag
 
 static weir_status read_field(struct reader *reader, ProtobufCMessage *message, uint64_t *seen)
 {
-    const ProtobufCFieldDescriptor *field = NULL;
+    const ProtobufCFieldDescriptor *field = find_field(&reader->lexer, message->descriptor);
     bool colon = false;
     bool separator = false;
-    WEIR_TRY(find_field(reader, message->descriptor, &field));
+    if (field == NULL)
+        return fail_field(&reader->lexer, message->descriptor);
     WEIR_TRY(check_once(reader, message, field, seen));
     WEIR_TRY(weir_lexer_next(&reader->lexer));
     WEIR_TRY(skip(reader, ':', &colon));

@@ -419,6 +419,16 @@ static void snappy_blocks(void **state)
     }
 }
 
+/* Refused by its promise, before 4 GB are taken. */
+static void snappy_promises(void **state)
+{
+    uint8_t *result = NULL;
+    size_t length = 0;
+    fails_with(weir_snappy_read((const uint8_t *)"\xff\xff\xff\xff\x0f\0", 6, &result, &length), WEIR_DATA_LOSS,
+               "length beyond what the block can hold");
+    assert_null(result);
+}
+
 static void an_index_with_a_snappy_block(void **state)
 {
     struct scene scene;
@@ -506,6 +516,23 @@ static void keys_that_grow_without_end(void **state)
     close_scene(&scene);
 }
 
+/* A block whose trailer would stand behind the end of the file. */
+static void handles_at_the_end_of_the_file(void **state)
+{
+    for (size_t offset = 43; offset < 60; offset++) {
+        uint8_t *footer = calloc(48, 1);
+        weir_table *table = NULL;
+        footer[2] = (uint8_t)offset; /* of the index block, of size 0 */
+        memcpy(footer + 40, "\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
+        weir_status status = weir_table_open(footer, 48, &table);
+        if (offset == 43)
+            fails_with(status, WEIR_DATA_LOSS, "block checksum mismatch");
+        else
+            fails_with(status, WEIR_OUT_OF_RANGE, "Read less bytes than requested");
+        free(footer);
+    }
+}
+
 static void odd_files_in_the_place_of_files(void **state)
 {
     struct scene scene;
@@ -535,6 +562,8 @@ int main(void)
         cmocka_unit_test(pieces_made_by_hand),
         cmocka_unit_test(the_other_byte_order),
         cmocka_unit_test(snappy_blocks),
+        cmocka_unit_test(snappy_promises),
+        cmocka_unit_test(handles_at_the_end_of_the_file),
         cmocka_unit_test(an_index_with_a_snappy_block),
         cmocka_unit_test(blocks_made_by_hand),
         cmocka_unit_test(keys_that_grow_without_end),

@@ -256,8 +256,9 @@ static void memory_is_bounded(void **state)
         weir_arena_clear(&arena);
     }
     /* A quarter of a million times the same field: merging stays linear. */
-    for (size_t i = 0; i < length; i += 4)
-        memcpy(message + i, "\x22\x02\x18\x01", 4);
+    static const uint8_t versions[] = {0x22, 2, 0x18, 1};
+    for (size_t i = 0; i < length; i++)
+        message[i] = versions[i % 4];
     weir_arena arena = {0};
     ProtobufCMessage *out = NULL;
     ok(weir_message_unpack(graph_descriptor, message, length, &arena, &out));

@@ -14,14 +14,16 @@
 #include "fuzz/fuzz_idx.c"
 #include "fuzz/fuzz_text.c"
 
-static void run_file(fuzz_target *target, const char *path, const char *before, int rounds)
+/* first: a byte put before the file, 0 for none. */
+static void run_file(fuzz_target *target, const char *path, uint8_t first, int rounds)
 {
     bytes file = read_whole(path);
-    size_t length = strlen(before);
-    uint8_t *seed = malloc(length + file.length + 1);
-    memcpy(seed, before, length);
-    memcpy(seed + length, file.data, file.length);
-    fuzz_mutate(target, seed, length + file.length, rounds);
+    uint8_t *seed = malloc(file.length + 1);
+    size_t start = first != 0;
+    seed[0] = first;
+    for (size_t i = 0; i < file.length; i++)
+        seed[start + i] = file.data[i];
+    fuzz_mutate(target, seed, start + file.length, rounds);
     free(seed);
     free(file.data);
 }
@@ -35,10 +37,10 @@ static void run_hex(fuzz_target *target, const char *hex, int rounds)
 
 static void graphs(void **state)
 {
-    run_file(fuzz_graph, DATA "graphs/attr_forms.pb", "", 3000);
-    run_file(fuzz_graph, DATA "graphs/function.pb", "", 3000);
-    run_file(fuzz_graph, DATA "graphs/frozen.pb", "", 2000);
-    run_file(fuzz_graph, DATA "graphs/mlp.meta", "\xf9", 50);
+    run_file(fuzz_graph, DATA "graphs/attr_forms.pb", 0, 3000);
+    run_file(fuzz_graph, DATA "graphs/function.pb", 0, 3000);
+    run_file(fuzz_graph, DATA "graphs/frozen.pb", 0, 2000);
+    run_file(fuzz_graph, DATA "graphs/mlp.meta", 0xf9, 50);
     run_hex(fuzz_graph, "fa22072f6a6f623a70733202200138010a070a034750551000", 3000);
     run_hex(fuzz_graph, "fb080112081202080a120208043a080a0210050a0210043a0a0a04080510050a021004", 3000);
     run_hex(fuzz_graph, "fd080712041202080222050201616263", 5000);
@@ -52,15 +54,15 @@ static void graphs(void **state)
 
 static void texts(void **state)
 {
-    run_file(fuzz_text, DATA "graphs/attr_forms.pbtxt", "", 2000);
-    run_file(fuzz_text, DATA "graphs/attr_forms_loose.pbtxt", "", 20000);
-    run_file(fuzz_text, DATA "checkpoints/train/checkpoint", "", 5000);
+    run_file(fuzz_text, DATA "graphs/attr_forms.pbtxt", 0, 2000);
+    run_file(fuzz_text, DATA "graphs/attr_forms_loose.pbtxt", 0, 20000);
+    run_file(fuzz_text, DATA "checkpoints/train/checkpoint", 0, 5000);
 }
 
 static void checkpoints(void **state)
 {
-    run_file(fuzz_checkpoint, DATA "checkpoints/small.index", "", 2000);
-    run_file(fuzz_checkpoint, DATA "checkpoints/grid.index", "b", 3000); /* with what follows the block */
+    run_file(fuzz_checkpoint, DATA "checkpoints/small.index", 0, 2000);
+    run_file(fuzz_checkpoint, DATA "checkpoints/grid.index", 'b', 3000); /* with what follows the block */
     run_hex(fuzz_checkpoint,
             "62"
             "0000060801"
