@@ -226,8 +226,7 @@ static void from_group(const float *in, int64_t count, int64_t images, float *ou
         (uintptr_t)out % 64 == 0) {
         for (int64_t i = 0; i < count; i += WEIR_LANES) {
             floats block[WEIR_LANES];
-            WEIR_UNROLL for (int k = 0; k < WEIR_LANES; k++)
-                block[k] = floats_load(in + (i + k) * WEIR_GROUP);
+            WEIR_UNROLL for (int k = 0; k < WEIR_LANES; k++) block[k] = floats_load(in + (i + k) * WEIR_GROUP);
             floats_transpose(block);
             WEIR_UNROLL for (int k = 0; k < WEIR_LANES; k++)
                 _mm512_stream_ps(out + i + k * row_stride, (__m512)block[k]);

@@ -164,8 +164,8 @@ static void forward_group(void *context, int64_t group, int lane)
         .bias = run->bias,
         .relu = plan->options.relu,
     };
-    outflow leaving = {.row_stride = out_size, .images = images,
-                       .stream = plan->options.batch * out_size * 4 >= STREAM_BYTES};
+    outflow leaving = {
+        .row_stride = out_size, .images = images, .stream = plan->options.batch * out_size * 4 >= STREAM_BYTES};
     for (int64_t line = 0; line < lines; line++) {
         const int64_t h = line * kernels->tile_high, high = weir_least(kernels->tile_high, height->out - h);
         float *out = results + line % 2 * kernels->tile_high * g.out_row;

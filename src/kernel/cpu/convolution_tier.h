@@ -54,8 +54,7 @@ typedef struct weir_convolution_kernels {
     /* count floats of each of images rows (at most 16), row_stride apart, to count cells, zeros for missing images; and
      * back, for the images that there are. stream: past the caches, where alignment allows. */
     void (*to_group)(const float *in, int64_t row_stride, int64_t images, int64_t count, float *out);
-    void (*from_group)(const float *in, int64_t count, int64_t images, float *out, int64_t row_stride,
-                       bool stream);
+    void (*from_group)(const float *in, int64_t count, int64_t images, float *out, int64_t row_stride, bool stream);
 } weir_convolution_kernels;
 
 #endif

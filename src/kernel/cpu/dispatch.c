@@ -9,6 +9,7 @@
 #define DECLARE(tier)                                                                                                  \
     extern const struct weir_matmul_kernels weir_matmul_kernels_##tier;                                                \
     extern const struct weir_convolution_kernels weir_convolution_kernels_##tier;                                      \
+    extern const struct weir_pooling_kernels weir_pooling_kernels_##tier;                                              \
     extern const struct weir_batch_norm_kernels weir_batch_norm_kernels_##tier;
 WEIR_CPU_TIERS(DECLARE)
 
@@ -18,6 +19,7 @@ WEIR_CPU_TIERS(DECLARE)
         .tier = WEIR_CPU_TIER_##name_of_tier,                                                                          \
         .matmul = &weir_matmul_kernels_##name_of_tier,                                                                 \
         .convolution = &weir_convolution_kernels_##name_of_tier,                                                       \
+        .pooling = &weir_pooling_kernels_##name_of_tier,                                                               \
         .batch_norm = &weir_batch_norm_kernels_##name_of_tier,                                                         \
     },
 static const weir_cpu_kernels tables[] = {WEIR_CPU_TIERS(ENTRY)};

@@ -144,7 +144,8 @@ static int64_t choose_vectors(const weir_matmul_options *o, const weir_matmul_ke
     for (int64_t vectors = 1; vectors <= kernels->vectors; vectors++) {
         const double width = (double)all / (double)divide_up(all, vectors);
         const double rows = (double)o->m / (double)divide_up(o->m, kernels->rows[vectors - 1]);
-        const double lines = (width + rows / 16 + (o->transpose_a ? 1 : 0)) / (rows * width) + 24 / (width * (double)o->k);
+        const double lines =
+            (width + rows / 16 + (o->transpose_a ? 1 : 0)) / (rows * width) + 24 / (width * (double)o->k);
         if (lines < fewest) {
             fewest = lines;
             best = vectors;
@@ -184,7 +185,8 @@ static void prepare_tiles(weir_matmul_plan *plan)
         plan->depth_blocks = 1;
     plan->block_depth = divide_up(o->k, plan->depth_blocks);
     plan->depth_blocks = divide_up(o->k, plan->block_depth);
-    const int64_t deepest = plan->pack_b ? least(MOST_DEPTH, most(1, PACKED_BYTES / 4 / plan->block_columns)) : 2 * MOST_DEPTH;
+    const int64_t deepest =
+        plan->pack_b ? least(MOST_DEPTH, most(1, PACKED_BYTES / 4 / plan->block_columns)) : 2 * MOST_DEPTH;
     plan->chunk = divide_up(plan->block_depth, divide_up(plan->block_depth, deepest));
 
     if (plan->pack_b)
@@ -291,7 +293,8 @@ static void pack_b(const weir_matmul_plan *plan, const block_part *part, int64_t
     const weir_matmul_kernels *kernels = plan->kernels->matmul;
     const int64_t width = plan->tile_columns;
     if (!o->transpose_b) {
-        kernels->pack(part->b + start * o->b_row_stride + part->column, o->b_row_stride, depth, part->columns, width, out);
+        kernels->pack(part->b + start * o->b_row_stride + part->column, o->b_row_stride, depth, part->columns, width,
+                      out);
         return;
     }
     for (int64_t j = 0; j < part->columns; j += width, out += depth * width)

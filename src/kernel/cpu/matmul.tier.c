@@ -67,9 +67,8 @@ WEIR_INLINE void tile(const weir_tile_arguments *t, const int rows, const int ve
     const int64_t last = t->columns - (vectors - 1) * WEIR_LANES;
     const part_mask mask = part_of(last);
     if (t->depth >= 64) /* c should be there when the sums are */
-        WEIR_UNROLL for (int i = 0; i < rows; i++)
-            WEIR_UNROLL for (int v = 0; v < vectors; v += 16 / WEIR_LANES)
-                __builtin_prefetch(t->c + i * t->c_row + v * WEIR_LANES, 1);
+        WEIR_UNROLL for (int i = 0; i < rows; i++) WEIR_UNROLL for (int v = 0; v < vectors; v += 16 / WEIR_LANES)
+            __builtin_prefetch(t->c + i * t->c_row + v * WEIR_LANES, 1);
     for (int64_t outer = 0; outer < t->outers; outer++) {
         for (int64_t run = 0; run < t->runs; run++) {
             const char *start = (const char *)(t->a + outer * t->a_outer + run * t->a_run);

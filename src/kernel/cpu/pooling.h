@@ -28,8 +28,8 @@ bool weir_pooling_supports(weir_dtype type);
 
 /* y = the largest cell of each window; NaN if one is NaN. Any thread. */
 void weir_max_pooling(const weir_cpu_kernels *kernels, const weir_pooling_options *options, weir_team *team,
-                   const void *x, /* [batch, in_height, in_width, channels] */
-                   void *y);      /* [batch, out_height, out_width, channels] */
+                      const void *x, /* [batch, in_height, in_width, channels] */
+                      void *y);      /* [batch, out_height, out_width, channels] */
 
 /* dx = each dy at the first cell, in rows then columns, that equals its window's maximum y (in a window whose maximum is
  * NaN: at the first NaN), summed where windows overlap. Any thread. */

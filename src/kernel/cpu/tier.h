@@ -207,11 +207,22 @@ WEIR_INLINE floats floats_keep(lanes_mask mask, floats value)
 #endif
 }
 
+#if WEIR_LANES == 8
+/* All ones in the first count lanes. */
+WEIR_INLINE ints lanes_below(int64_t count)
+{
+    const ints numbers = {0, 1, 2, 3, 4, 5, 6, 7};
+    return (ints)(numbers < ints_set((int32_t)count));
+}
+#endif
+
 /* The first count lanes, 0 <= count <= WEIR_LANES; the others are zero and their memory is not touched. */
 WEIR_INLINE floats floats_load_part(const float *from, int64_t count)
 {
 #if WEIR_LANES == 16
     return (floats)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1u), from);
+#elif WEIR_LANES == 8
+    return (floats)_mm256_maskload_ps(from, (__m256i)lanes_below(count));
 #else
     floats value = floats_zero();
     if (count > 0)
@@ -225,6 +236,8 @@ WEIR_INLINE void floats_store_part(float *to, floats value, int64_t count)
 {
 #if WEIR_LANES == 16
     _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1u), (__m512)value);
+#elif WEIR_LANES == 8
+    _mm256_maskstore_ps(to, (__m256i)lanes_below(count), (__m256)value);
 #else
     if (count > 0)
         memcpy(to, &value, (size_t)count * sizeof *to);
