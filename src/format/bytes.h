@@ -5,9 +5,9 @@
 #ifndef FORMAT_BYTES_H
 #define FORMAT_BYTES_H
 
+#include "base/text.h"
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #define WEIR_VARINT_MOST 10 /* bytes of the longest varint */
 
@@ -64,6 +64,19 @@ static inline size_t weir_put_varint(uint8_t *bytes, uint64_t value)
         bytes[length++] = (uint8_t)(value | 0x80);
     bytes[length++] = (uint8_t)value;
     return length;
+}
+
+static inline void weir_append_varint(weir_text *text, uint64_t value)
+{
+    uint8_t bytes[WEIR_VARINT_MOST];
+    weir_text_append_bytes(text, bytes, weir_put_varint(bytes, value));
+}
+
+static inline void weir_append_u32(weir_text *text, uint32_t value)
+{
+    uint8_t bytes[4];
+    weir_put_u32(bytes, value);
+    weir_text_append_bytes(text, bytes, sizeof bytes);
 }
 
 #endif

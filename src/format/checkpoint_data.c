@@ -32,12 +32,6 @@ static uint32_t extend_length(uint32_t crc, uint64_t length, bool swap)
 
 /* ---- writing ------------------------------------------------------------------------------------------------------- */
 
-static void append_varint(weir_text *text, uint64_t value)
-{
-    uint8_t bytes[WEIR_VARINT_MOST];
-    weir_text_append_bytes(text, bytes, weir_put_varint(bytes, value));
-}
-
 /* Appends a checksum, masked, and returns the checksum extended by its stored bytes. */
 static uint32_t append_checksum(weir_text *text, uint32_t crc)
 {
@@ -52,7 +46,7 @@ static uint32_t encode_strings(const weir_tensor *tensor, weir_text *bytes)
     const weir_string *strings = weir_tensor_string_elements(tensor);
     uint32_t crc = 0;
     for (int64_t i = 0; i < tensor->elements; i++) {
-        append_varint(bytes, strings[i].size);
+        weir_append_varint(bytes, strings[i].size);
         crc = extend_length(crc, strings[i].size, false);
     }
     crc = append_checksum(bytes, crc);
@@ -68,7 +62,7 @@ static uint32_t encode_variants(const weir_tensor *tensor, weir_text *bytes)
     const weir_variant *variants = tensor->data;
     uint32_t crc = 0;
     for (int64_t i = 0; i < tensor->elements; i++) {
-        append_varint(bytes, variants[i].size);
+        weir_append_varint(bytes, variants[i].size);
         weir_text_append_bytes(bytes, variants[i].data, variants[i].size);
         crc = extend_u64(crc, variants[i].size, false);
         crc = weir_crc32c_extend(crc, variants[i].data, variants[i].size);

@@ -35,10 +35,8 @@ static void collect(const ProtobufCMessageDescriptor *descriptor, const Protobuf
 
 static void write_field(weir_text *out, uint32_t id, const void *bytes, size_t length)
 {
-    uint8_t head[2 * WEIR_VARINT_MOST];
-    size_t used = weir_put_varint(head, (uint64_t)id << 3 | WEIR_WIRE_LENGTH);
-    used += weir_put_varint(head + used, length);
-    weir_text_append_bytes(out, head, used);
+    weir_append_varint(out, (uint64_t)id << 3 | WEIR_WIRE_LENGTH);
+    weir_append_varint(out, length);
     weir_text_append_bytes(out, bytes, length);
 }
 

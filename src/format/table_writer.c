@@ -12,19 +12,6 @@
 #define FOOTER_HANDLES 40
 static const uint8_t magic[8] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
 
-static void append_varint(weir_text *text, uint64_t value)
-{
-    uint8_t bytes[WEIR_VARINT_MOST];
-    weir_text_append_bytes(text, bytes, weir_put_varint(bytes, value));
-}
-
-static void append_u32(weir_text *text, uint32_t value)
-{
-    uint8_t bytes[4];
-    weir_put_u32(bytes, value);
-    weir_text_append_bytes(text, bytes, sizeof bytes);
-}
-
 static void empty(weir_text *text)
 {
     text->length = 0;
@@ -34,9 +21,9 @@ static void empty(weir_text *text)
 
 static void append_entry(weir_text *block, size_t shared, const weir_table_entry *entry)
 {
-    append_varint(block, shared);
-    append_varint(block, entry->key_length - shared);
-    append_varint(block, entry->value_length);
+    weir_append_varint(block, shared);
+    weir_append_varint(block, entry->key_length - shared);
+    weir_append_varint(block, entry->value_length);
     weir_text_append_bytes(block, entry->key + shared, entry->key_length - shared);
     weir_text_append_bytes(block, entry->value, entry->value_length);
 }
@@ -49,27 +36,35 @@ static void append_block(weir_table_writer *writer, const weir_text *entries, co
     size_t start = file->length;
     weir_text_append_bytes(file, weir_text_get(entries), entries->length);
     if (restarts->length == 0)
-        append_u32(file, 0); /* an empty block has one restart too */
+        weir_append_u32(file, 0); /* an empty block has one restart too */
     weir_text_append_bytes(file, weir_text_get(restarts), restarts->length);
-    append_u32(file, restarts->length == 0 ? 1 : (uint32_t)(restarts->length / 4));
+    weir_append_u32(file, restarts->length == 0 ? 1 : (uint32_t)(restarts->length / 4));
     size_t size = file->length - start;
     weir_text_append_bytes(file, "\0", 1); /* not compressed */
-    append_u32(file, file->failed ? 0 : weir_crc32c_mask(weir_crc32c(file->data + start, size + 1)));
-    append_varint(handle, start);
-    append_varint(handle, size);
+    weir_append_u32(file, file->failed ? 0 : weir_crc32c_mask(weir_crc32c(file->data + start, size + 1)));
+    weir_append_varint(handle, start);
+    weir_append_varint(handle, size);
     file->failed |= entries->failed | restarts->failed;
 }
 
 /* ---- index --------------------------------------------------------------------------------------------------------- */
+
+/* How many bytes the newest key and the entry's begin with alike. */
+static size_t common_prefix(const weir_text *last, const weir_table_entry *entry)
+{
+    const uint8_t *key = (const uint8_t *)weir_text_get(last);
+    size_t common = 0;
+    while (common < last->length && common < entry->key_length && key[common] == entry->key[common])
+        common++;
+    return common;
+}
 
 /* Length of the shortest key between last and next, which changes the last byte of last's beginning: 0 if it is last
  * itself. */
 static size_t shortened(const weir_text *last, const weir_table_entry *next)
 {
     const uint8_t *key = (const uint8_t *)weir_text_get(last);
-    size_t common = 0;
-    while (common < last->length && common < next->key_length && key[common] == next->key[common])
-        common++;
+    size_t common = common_prefix(last, next);
     if (common == last->length || common == next->key_length)
         return 0;
     return key[common] < 0xff && key[common] + 1 < next->key[common] ? common + 1 : 0;
@@ -98,7 +93,7 @@ static void add_index_entry(weir_table_writer *writer, const weir_table_entry *n
                               .key_length = writer->last.length,
                               .value = (const uint8_t *)weir_text_get(&writer->handle),
                               .value_length = writer->handle.length};
-    append_u32(&writer->restarts, (uint32_t)writer->index.length);
+    weir_append_u32(&writer->restarts, (uint32_t)writer->index.length);
     append_entry(&writer->index, 0, &entry);
     empty(&writer->handle);
 }
@@ -115,15 +110,6 @@ static void flush(weir_table_writer *writer)
     writer->entries = 0;
 }
 
-static size_t common_prefix(const weir_text *last, const weir_table_entry *entry)
-{
-    const uint8_t *key = (const uint8_t *)weir_text_get(last);
-    size_t common = 0;
-    while (common < last->length && common < entry->key_length && key[common] == entry->key[common])
-        common++;
-    return common;
-}
-
 void weir_table_add(weir_table_writer *writer, const weir_table_entry *entry)
 {
     if (entry->key_length + entry->value_length >= 2 * (size_t)BLOCK_SIZE)
@@ -132,7 +118,7 @@ void weir_table_add(weir_table_writer *writer, const weir_table_entry *entry)
         add_index_entry(writer, entry);
     bool restart = writer->entries % RESTART_INTERVAL == 0;
     if (restart)
-        append_u32(&writer->starts, (uint32_t)writer->block.length);
+        weir_append_u32(&writer->starts, (uint32_t)writer->block.length);
     append_entry(&writer->block, restart ? 0 : common_prefix(&writer->last, entry), entry);
     writer->entries++;
     empty(&writer->last);

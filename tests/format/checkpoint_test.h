@@ -18,24 +18,6 @@ static inline weir_string string_of(const char *text)
     return (weir_string){.data = (char *)(uintptr_t)text, .size = strlen(text)};
 }
 
-/* Elements of a tensor, hexadecimal; strings with a comma after each. free() */
-static inline char *shown(const weir_tensor *tensor)
-{
-    if (weir_tensor_dtype(tensor) != WEIR_STRING)
-        return to_hex(tensor->data, tensor->size_bytes);
-    weir_text text = {0};
-    for (int64_t i = 0; i < tensor->elements; i++) {
-        size_t length = 0;
-        const char *string = weir_tensor_get_string(tensor, i, &length);
-        char *hex = to_hex(string, length);
-        weir_text_append(&text, "%s,", hex);
-        free(hex);
-    }
-    char *copy = strdup(weir_text_get(&text));
-    weir_text_clear(&text);
-    return copy;
-}
-
 static inline weir_tensor *float_vector(int64_t count)
 {
     weir_tensor *tensor = NULL;

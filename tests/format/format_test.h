@@ -20,6 +20,9 @@
 
 #include <weir/status.h>
 
+#include "base/text.h"
+#include "tensor/tensor.h"
+
 #define DATA WEIR_TEST_SOURCE_DIR "/tests/format/data/"
 
 typedef struct bytes {
@@ -84,6 +87,24 @@ static inline char *to_hex(const void *data, size_t length) /* free() */
     for (size_t i = 0; i < length; i++)
         snprintf(hex + 2 * i, 3, "%02x", ((const uint8_t *)data)[i]);
     return hex;
+}
+
+/* Elements of a tensor, hexadecimal; strings with a comma after each. free() */
+static inline char *shown(const weir_tensor *tensor)
+{
+    if (weir_tensor_dtype(tensor) != WEIR_STRING)
+        return to_hex(tensor->data, tensor->size_bytes);
+    weir_text text = {0};
+    for (int64_t i = 0; i < tensor->elements; i++) {
+        size_t length = 0;
+        const char *string = weir_tensor_get_string(tensor, i, &length);
+        char *hex = to_hex(string, length);
+        weir_text_append(&text, "%s,", hex);
+        free(hex);
+    }
+    char *copy = strdup(weir_text_get(&text));
+    weir_text_clear(&text);
+    return copy;
 }
 
 /* A folder of its own for a test; remove_folder takes it away with all that is in it. */

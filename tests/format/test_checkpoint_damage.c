@@ -146,26 +146,13 @@ static void flips_of_every_bit(void **state)
     close_scene(&scene);
 }
 
-static void append_varint(weir_text *text, uint64_t value)
-{
-    uint8_t varint[WEIR_VARINT_MOST];
-    weir_text_append_bytes(text, varint, weir_put_varint(varint, value));
-}
-
-static void append_u32(weir_text *text, uint32_t value)
-{
-    uint8_t word[4];
-    weir_put_u32(word, value);
-    weir_text_append_bytes(text, word, 4);
-}
-
 /* An entry without shared bytes. */
 static void entry(weir_text *block, const char *key, size_t key_length, const char *value_hex)
 {
     bytes value = from_hex(value_hex);
-    append_varint(block, 0);
-    append_varint(block, key_length);
-    append_varint(block, value.length);
+    weir_append_varint(block, 0);
+    weir_append_varint(block, key_length);
+    weir_append_varint(block, value.length);
     weir_text_append_bytes(block, key, key_length);
     weir_text_append_bytes(block, value.data, value.length);
     free(value.data);
@@ -179,31 +166,31 @@ static void write_index(const char *path, const weir_text *contents, int type)
     char tail[2] = {(char)type, 0};
     weir_text_append_bytes(&file, contents->data, contents->length);
     if (type == 0) {
-        append_u32(&file, 0);
-        append_u32(&file, 1);
+        weir_append_u32(&file, 0);
+        weir_append_u32(&file, 1);
     }
     size_t size = file.length;
     weir_text_append_bytes(&file, tail, 1);
-    append_u32(&file, weir_crc32c_mask(weir_crc32c(file.data, file.length)));
+    weir_append_u32(&file, weir_crc32c_mask(weir_crc32c(file.data, file.length)));
     /* index block: key "zzz" to the handle */
     size_t start = file.length;
-    append_varint(&block, 0);
-    append_varint(&block, size);
-    append_varint(&file, 0);
-    append_varint(&file, 3);
-    append_varint(&file, block.length);
+    weir_append_varint(&block, 0);
+    weir_append_varint(&block, size);
+    weir_append_varint(&file, 0);
+    weir_append_varint(&file, 3);
+    weir_append_varint(&file, block.length);
     weir_text_append(&file, "zzz");
     weir_text_append_bytes(&file, block.data, block.length);
-    append_u32(&file, 0);
-    append_u32(&file, 1);
+    weir_append_u32(&file, 0);
+    weir_append_u32(&file, 1);
     size_t index_size = file.length - start;
     weir_text_append_bytes(&file, "\0", 1);
-    append_u32(&file, weir_crc32c_mask(weir_crc32c(file.data + start, index_size + 1)));
+    weir_append_u32(&file, weir_crc32c_mask(weir_crc32c(file.data + start, index_size + 1)));
     size_t footer = file.length;
-    append_varint(&file, 0); /* no metaindex */
-    append_varint(&file, 0);
-    append_varint(&file, start);
-    append_varint(&file, index_size);
+    weir_append_varint(&file, 0); /* no metaindex */
+    weir_append_varint(&file, 0);
+    weir_append_varint(&file, start);
+    weir_append_varint(&file, index_size);
     while (file.length < footer + 40)
         weir_text_append_bytes(&file, "\x55", 1);
     weir_text_append_bytes(&file, "\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
@@ -338,7 +325,7 @@ static void the_other_byte_order(void **state)
     size_t start = data.length;
     weir_text_append_bytes(&data, "\2", 1);
     uint32_t crc = weir_crc32c("\0\0\0\2", 4);
-    append_u32(&data, __builtin_bswap32(weir_crc32c_mask(crc)));
+    weir_append_u32(&data, __builtin_bswap32(weir_crc32c_mask(crc)));
     crc = weir_crc32c_extend(crc, data.data + start + 1, 4);
     weir_text_append_bytes(&data, "hi", 2);
     crc = weir_crc32c_extend(crc, "hi", 2);
@@ -442,9 +429,9 @@ static void an_index_with_a_snappy_block(void **state)
     snprintf(value, sizeof value, "08011200280435%08x",
              __builtin_bswap32(weir_crc32c_mask(weir_crc32c("\0\0\x80\x3f", 4))));
     entry(&plain, "w", 1, value);
-    append_u32(&plain, 0);
-    append_u32(&plain, 1);
-    append_varint(&block, plain.length);
+    weir_append_u32(&plain, 0);
+    weir_append_u32(&plain, 1);
+    weir_append_varint(&block, plain.length);
     assert_true(plain.length <= 60);
     weir_text_append(&block, "%c", (char)((plain.length - 1) << 2));
     weir_text_append_bytes(&block, plain.data, plain.length);
@@ -482,7 +469,7 @@ static void blocks_made_by_hand(void **state)
         weir_text compressed = {0}; /* as type 1, so that write_index adds no restarts */
         weir_tensor *tensor = NULL;
         bytes block = from_hex(cases[i].block);
-        append_varint(&compressed, block.length);
+        weir_append_varint(&compressed, block.length);
         if (block.length > 0)
             weir_text_append(&compressed, "%c", (char)((block.length - 1) << 2));
         weir_text_append_bytes(&compressed, block.data, block.length);
@@ -506,7 +493,7 @@ static void keys_that_grow_without_end(void **state)
     entry(&block, "", 0, HEADER);
     entry(&block, key, 100000, "");
     for (int i = 0; i < 50000; i++) {
-        append_varint(&block, 100000);
+        weir_append_varint(&block, 100000);
         weir_text_append_bytes(&block, "\0\0", 2);
     }
     write_index(scene.index, &block, 0);

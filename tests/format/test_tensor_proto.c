@@ -18,24 +18,6 @@ static Weir__TensorProto *proto_of(const char *wire, weir_arena *arena)
     return (Weir__TensorProto *)proto;
 }
 
-/* Elements as the vectors show them. */
-static char *value_of(const weir_tensor *tensor)
-{
-    if (weir_tensor_dtype(tensor) != WEIR_STRING)
-        return to_hex(tensor->data, tensor->size_bytes);
-    weir_text text = {0};
-    for (int64_t i = 0; i < tensor->elements; i++) {
-        size_t length = 0;
-        const char *string = weir_tensor_get_string(tensor, i, &length);
-        char *hex = to_hex(string, length);
-        weir_text_append(&text, "%s,", hex);
-        free(hex);
-    }
-    char *copy = strdup(weir_text_get(&text));
-    weir_text_clear(&text);
-    return copy;
-}
-
 static void check_decoding(const tensor_vector *vector)
 {
     weir_arena arena = {0};
@@ -47,7 +29,7 @@ static void check_decoding(const tensor_vector *vector)
         assert_null(tensor);
     } else {
         ok(status);
-        char *value = value_of(tensor);
+        char *value = shown(tensor);
         assert_string_equal(weir_dtype_name(weir_tensor_dtype(tensor)), vector->dtype);
         assert_string_equal(weir_shape_text(weir_tensor_shape(tensor), shape, sizeof shape), vector->shape);
         assert_string_equal(value, vector->value);
