@@ -184,7 +184,7 @@ static void run_binary(const program_chunk *chunk, int index, const char *a, con
         sides = program->scalar[step->b]   ? WEIR_SIDES_LEFT
                 : program->scalar[step->a] ? WEIR_SIDES_RIGHT
                                            : WEIR_SIDES_BOTH;
-    if (loops[sides] == NULL) {
+    if (sides != WEIR_SIDES_BOTH && loops[sides] == NULL) {
         size_t size = value_size(program, step->a);
         fill_value((char *)chunk->spare, sides == WEIR_SIDES_LEFT ? b : a, size, chunk->n);
         if (sides == WEIR_SIDES_LEFT)
