@@ -129,7 +129,8 @@ weir_output weir_gradient_dy(weir_gradient *gradient, int output)
 {
     if (gradient->dy[output].node != NULL)
         return gradient->dy[output];
-    return weir_zeros_like(gradient->scope, weir_node_output(gradient->node, output));
+    weir_output y = weir_node_output(gradient->node, output);
+    return weir_out(weir_op(gradient->outer, "ZerosLike", WEIR_INPUTS(y), .name = "zeros_like"), 0);
 }
 
 /* ---- One node ---- */
@@ -207,14 +208,13 @@ static weir_status differentiate(backward *b, weir_node *node, const weir_gradie
     weir_output *dy = weir_arena_take(&b->arena, (size_t)node->num_outputs, sizeof *dy);
     if (dy == NULL)
         return weir_fail_memory((size_t)node->num_outputs * sizeof *dy);
-    weir_scope scope = weir_in_scope(b->scope, "%s_grad", node->name);
-    if (b->options->colocate)
-        scope = weir_colocated_with(scope, node);
+    weir_scope outer = b->options->colocate ? weir_colocated_with(b->scope, node) : b->scope;
+    weir_scope scope = weir_in_scope(outer, "%s_grad", node->name);
     for (int i = 0; i < node->num_outputs; i++) {
         if (weir_dtype_has_gradient(node->output_dtypes[i]))
             dy[i] = weir_gradient_dense(scope, arrived[i]);
     }
-    weir_gradient gradient = {.scope = scope, .node = node, .dy = dy, .dx = dx};
+    weir_gradient gradient = {.scope = scope, .node = node, .dy = dy, .dx = dx, .outer = outer};
     WEIR_TRY(weir_graph_error(b->graph));
     WEIR_TRY(node->op->gradient(&gradient));
     WEIR_TRY(weir_graph_error(b->graph));

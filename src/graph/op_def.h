@@ -73,6 +73,7 @@ typedef struct weir_gradient {
     weir_node *node;  /* the forward node */
     const weir_output *dy;
     weir_gradient_value *dx;
+    weir_scope outer; /* gradients/: where zeros for missing dy stand */
 } weir_gradient;
 
 weir_output weir_gradient_dy(weir_gradient *gradient, int output);
