@@ -78,6 +78,28 @@ WEIR_API int weir_session_devices(const weir_session *session, weir_device_info 
 WEIR_API WEIR_WARN_UNUSED weir_status weir_list_devices(const weir_session_options *options, weir_device_info *devices,
                                                         int capacity, int *count);
 
+/* A driver, and how many devices it has here; why says why it has none. */
+typedef struct weir_driver_info {
+    char name[16]; /* "cpu", "sim" */
+    char type[16]; /* "CPU", "GPU" */
+    int num_devices;
+    char why[256];
+} weir_driver_info;
+
+/* The drivers of this build; returns in count how many there are and writes at most capacity of them. */
+WEIR_API WEIR_WARN_UNUSED weir_status weir_list_drivers(const weir_session_options *options, weir_driver_info *drivers,
+                                                        int capacity, int *count);
+
+/* A library that this build can use. */
+typedef struct weir_library_info {
+    char name[32];
+    bool is_present;
+    char note[128]; /* what it is for, its version */
+} weir_library_info;
+
+/* Returns how many there are and writes at most capacity of them. Any thread. */
+WEIR_API int weir_list_libraries(weir_library_info *libraries, int capacity);
+
 /* ---- Runs ---- */
 
 typedef struct weir_feed {

@@ -25,7 +25,7 @@ static weir_status read_number(const char *name, int *out)
     return WEIR_STATUS_OK;
 }
 
-static weir_status device_options(const weir_session_options *options, weir_device_options *out)
+weir_status weir_session_device_options(const weir_session_options *options, weir_device_options *out)
 {
     *out = (weir_device_options){.threads = options->threads,
                                  .cpu_devices = options->cpu_devices,
@@ -73,7 +73,7 @@ static weir_status open_session(weir_session *session, const weir_session_option
 {
     weir_device_options devices;
     WEIR_TRY(check_options(options));
-    WEIR_TRY(device_options(options, &devices));
+    WEIR_TRY(weir_session_device_options(options, &devices));
     WEIR_TRY(weir_passes_parse(options->disabled_passes, &session->disabled_passes));
     WEIR_TRY(weir_devices_open(&devices, "localhost", 0, &session->devices));
     session->max_plans = options->max_plans > 0 ? options->max_plans : DEFAULT_PLANS;
@@ -197,7 +197,7 @@ weir_status weir_list_devices(const weir_session_options *options, weir_device_i
     static const weir_session_options defaults = {.size = sizeof defaults};
     weir_device_options wanted;
     weir_device_set set;
-    WEIR_TRY(device_options(options != NULL ? options : &defaults, &wanted));
+    WEIR_TRY(weir_session_device_options(options != NULL ? options : &defaults, &wanted));
     WEIR_TRY(weir_devices_open(&wanted, "localhost", 0, &set));
     for (int d = 0; d < set.count && d < capacity; d++)
         describe_device(set.items[d], &devices[d]);

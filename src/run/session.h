@@ -60,6 +60,9 @@ struct weir_session {
     weir_time_sums sums;         /* guarded by mutex */
 };
 
+/* What the options ask of devices, with what the environment says. */
+WEIR_WARN_UNUSED weir_status weir_session_device_options(const weir_session_options *options, weir_device_options *out);
+
 WEIR_WARN_UNUSED weir_status weir_workers_init(weir_session *session);
 void weir_workers_stop(weir_session *session);  /* ends the threads */
 void weir_workers_clear(weir_session *session); /* after that, when no run is left */
