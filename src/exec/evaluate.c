@@ -37,8 +37,8 @@ static weir_status check_inputs(const evaluation *e)
             return weir_fail(WEIR_INVALID_ARGUMENT, "Input %d of node '%s' (op %s) has no value", i, e->node->name,
                              e->node->op->name);
         if (e->inputs[i] != NULL && e->inputs[i]->dtype != weir_dtype_base(wanted))
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Input %d of node '%s' (op %s) is %s, not %s", i, e->node->name,
-                             e->node->op->name, weir_dtype_name(weir_dtype_base(wanted)),
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Input %d of node '%s' (op %s) must be %s, not %s", i,
+                             e->node->name, e->node->op->name, weir_dtype_name(weir_dtype_base(wanted)),
                              weir_dtype_name(e->inputs[i]->dtype));
     }
     return WEIR_STATUS_OK;
