@@ -141,11 +141,10 @@ static weir_status grad_dynamic_stitch(weir_gradient *gradient)
 /* ---- Ops ---- */
 
 static const weir_dtype gather_index_types[] = {WEIR_INT16, WEIR_INT32, WEIR_INT64, WEIR_INVALID_DTYPE};
-static const weir_dtype where_types[] = {WEIR_FLOAT,  WEIR_DOUBLE, WEIR_INT32,    WEIR_UINT8,   WEIR_INT16,
-                                         WEIR_INT8,   WEIR_COMPLEX64, WEIR_INT64, WEIR_QINT8,   WEIR_QUINT8,
-                                         WEIR_QINT32, WEIR_BFLOAT16, WEIR_QINT16, WEIR_QUINT16, WEIR_UINT16,
-                                         WEIR_COMPLEX128, WEIR_HALF, WEIR_UINT32, WEIR_UINT64,  WEIR_BOOL,
-                                         WEIR_INVALID_DTYPE};
+static const weir_dtype where_types[] = {
+    WEIR_FLOAT,  WEIR_DOUBLE,     WEIR_INT32,  WEIR_UINT8,  WEIR_INT16,    WEIR_INT8,   WEIR_COMPLEX64,
+    WEIR_INT64,  WEIR_QINT8,      WEIR_QUINT8, WEIR_QINT32, WEIR_BFLOAT16, WEIR_QINT16, WEIR_QUINT16,
+    WEIR_UINT16, WEIR_COMPLEX128, WEIR_HALF,   WEIR_UINT32, WEIR_UINT64,   WEIR_BOOL,   WEIR_INVALID_DTYPE};
 
 static const weir_op_def ops[] = {
     {"Gather", .inputs = WEIR_ARGS({"params", .type_attr = "Tparams"}, {"indices", .type_attr = "Tindices"}),
@@ -161,7 +160,8 @@ static const weir_op_def ops[] = {
                              WEIR_A_TYPE("Tindices", gather_index_types), WEIR_A_TYPE("Taxis", weir_types_index)),
      .infer = infer_gather_v2, .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = weir_gather_v2_gradient},
     {"DynamicStitch",
-     .inputs = WEIR_ARGS({"indices", .type = WEIR_INT32, .number_attr = "N"}, {"data", .type_attr = "T", .number_attr = "N"}),
+     .inputs =
+         WEIR_ARGS({"indices", .type = WEIR_INT32, .number_attr = "N"}, {"data", .type_attr = "T", .number_attr = "N"}),
      .outputs = WEIR_ARGS({"merged", .type_attr = "T"}),
      .attrs = WEIR_ATTR_DEFS(WEIR_A_INT_MIN("N", 1), WEIR_A_TYPE("T", NULL)), .infer = infer_dynamic_stitch,
      .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_dynamic_stitch},
@@ -178,7 +178,8 @@ const weir_op_family weir_family_array_gather = {"array_gather", ops, weir_array
 
 /* ---- Builders ---- */
 
-weir_output(weir_gather)(weir_scope s, weir_output params, weir_output indices, int axis, const weir_name_options *options)
+weir_output(weir_gather)(weir_scope s, weir_output params, weir_output indices, int axis,
+                         const weir_name_options *options)
 {
     weir_scope inner = weir_in_scope(s, "%s", weir_option_name(options, "GatherV2"));
     weir_output along = weir_build_int(inner, WEIR_INT32, axis, "axis");

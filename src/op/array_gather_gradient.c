@@ -51,8 +51,8 @@ static weir_output slice_to(weir_scope s, weir_output vector, weir_output bound,
     weir_output begin = weir_build_unary(inner, "Pack", "stack", from_bound ? bound : zero);
     weir_output end = weir_build_unary(inner, "Pack", "stack_1", from_bound ? zero : bound);
     weir_output step = weir_build_unary(inner, "Pack", "stack_2", one);
-    return weir_strided_slice(inner, vector, begin, end, step, .name = weir_scope_name(inner), .begin_mask = !from_bound,
-                              .end_mask = from_bound);
+    return weir_strided_slice(inner, vector, begin, end, step, .name = weir_scope_name(inner),
+                              .begin_mask = !from_bound, .end_mask = from_bound);
 }
 
 /* vector[at] where at is a scalar node. */
@@ -78,7 +78,8 @@ static weir_output join(weir_scope s, weir_output *parts, int count, int at, int
     for (int i = 0; i < count; i++)
         inputs[i] = parts[i];
     inputs[count] = weir_build_int(inner, WEIR_INT32, 0, "axis");
-    return weir_out(weir_op(inner, "ConcatV2", .inputs = inputs, .num_inputs = count + 1, .name = weir_scope_name(inner)), 0);
+    return weir_out(
+        weir_op(inner, "ConcatV2", .inputs = inputs, .num_inputs = count + 1, .name = weir_scope_name(inner)), 0);
 }
 
 /* Range whose bounds are nodes, or numbers where the node is null. */
@@ -105,7 +106,8 @@ static weir_output batch_indices(weir_scope s, weir_output shape, weir_output in
         stride = weir_build_binary(s, "Mul", "mul", stride, weir_build_element(s, shape, dim));
         weir_output zero = weir_build_number(s, dtype, 0, "zeros");
         weir_output one = weir_build_number(s, dtype, 1, "ones");
-        weir_output begins = weir_build_binary(s, "Mul", "mul", weir_range(s, zero, size, one, .name = "range"), stride);
+        weir_output begins =
+            weir_build_binary(s, "Mul", "mul", weir_range(s, zero, size, one, .name = "range"), stride);
         weir_scope before_scope = weir_in_scope(s, "Tile");
         weir_output unit = weir_build_ints(before_scope, WEIR_INT32, (int64_t[]){1}, 1, "input");
         weir_output times = weir_build_ints(before_scope, WEIR_INT32, (int64_t[]){dim - 1}, 1, "multiples");
@@ -123,7 +125,8 @@ static weir_output batch_indices(weir_scope s, weir_output shape, weir_output in
 }
 
 /* Sums rows of values by index: [batch..., count, inner...] to [batch..., size, inner...]. */
-static weir_output sum_rows(weir_scope s, weir_output shape, weir_output values, weir_output indices, int batch, weir_output size)
+static weir_output sum_rows(weir_scope s, weir_output shape, weir_output values, weir_output indices, int batch,
+                            weir_output size)
 {
     weir_output count = indices_size(s, indices);
     weir_output outer = WEIR_NO_OUTPUT;

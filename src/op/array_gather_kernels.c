@@ -43,8 +43,8 @@ static weir_status bad_index(const gather_state *s, const void *indices, int64_t
 static weir_status run_gather(const void *state, void *const *arguments, weir_context *context)
 {
     const gather_state *s = state;
-    int64_t bad = weir_gather_elements(s->element, context->team, arguments[0], s->batch, s->outer, s->size, s->inner, s->index_type,
-                              arguments[1], s->count, arguments[s->output]);
+    int64_t bad = weir_gather_elements(s->element, context->team, arguments[0], s->batch, s->outer, s->size, s->inner,
+                                       s->index_type, arguments[1], s->count, arguments[s->output]);
     return bad >= 0 ? bad_index(s, arguments[1], bad) : s->objects.status;
 }
 
@@ -80,7 +80,8 @@ static weir_status bind_gather_along(weir_bind *bind, int axis, int batch)
 
 static weir_status check_params(const weir_shape *params)
 {
-    return params->rank >= 1 ? WEIR_STATUS_OK : weir_fail(WEIR_INVALID_ARGUMENT, "params must be at least 1 dimensional");
+    return params->rank >= 1 ? WEIR_STATUS_OK
+                             : weir_fail(WEIR_INVALID_ARGUMENT, "params must be at least 1 dimensional");
 }
 
 static weir_status bind_gather(weir_bind *bind)
@@ -93,20 +94,20 @@ static weir_status check_batch(const weir_shape *params, const weir_shape *indic
 {
     int64_t given = *batch;
     if (given < -indices->rank || given > indices->rank)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Expected batch_dims in the range [%d, %d], but got %" PRId64, -indices->rank,
-                         indices->rank, given);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Expected batch_dims in the range [%d, %d], but got %" PRId64,
+                         -indices->rank, indices->rank, given);
     *batch = given < 0 ? given + indices->rank : given;
     if (*batch >= params->rank)
         return weir_fail(WEIR_INVALID_ARGUMENT, "batch_dims (%" PRId64 ") must be less than rank(params) (%d).", *batch,
                          params->rank);
     if (*batch > axis)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "batch_dims (%" PRId64 ") must be less than or equal to axis (%d).", *batch,
-                         axis);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "batch_dims (%" PRId64 ") must be less than or equal to axis (%d).",
+                         *batch, axis);
     for (int i = 0; i < *batch; i++) {
         if (params->dims[i] != indices->dims[i])
             return weir_fail(WEIR_INVALID_ARGUMENT,
-                             "params.shape[%d]: %" PRId64 " should be equal to indices.shape[%d]: %" PRId64, i, params->dims[i],
-                             i, indices->dims[i]);
+                             "params.shape[%d]: %" PRId64 " should be equal to indices.shape[%d]: %" PRId64, i,
+                             params->dims[i], i, indices->dims[i]);
     }
     return WEIR_STATUS_OK;
 }
@@ -151,17 +152,18 @@ static weir_status stitch_rows(const weir_call *call, int count, weir_shape *row
         if (i == 0)
             *row = rest;
         else if (!weir_shape_equal(rest, *row))
-            return weir_fail(WEIR_INVALID_ARGUMENT,
-                             "Need data[0].shape[%d:] = data[%d].shape[%d:], got data[0].shape = %s, data[%d].shape = %s, "
-                             "indices[0].shape = %s, indices[%d].shape = %s",
-                             first_indices->rank, i, indices->rank, WEIR_SHAPE_TEXT(*first), i, WEIR_SHAPE_TEXT(*data),
-                             WEIR_SHAPE_TEXT(*first_indices), i, WEIR_SHAPE_TEXT(*indices));
+            return weir_fail(
+                WEIR_INVALID_ARGUMENT,
+                "Need data[0].shape[%d:] = data[%d].shape[%d:], got data[0].shape = %s, data[%d].shape = %s, "
+                "indices[0].shape = %s, indices[%d].shape = %s",
+                first_indices->rank, i, indices->rank, WEIR_SHAPE_TEXT(*first), i, WEIR_SHAPE_TEXT(*data),
+                WEIR_SHAPE_TEXT(*first_indices), i, WEIR_SHAPE_TEXT(*indices));
     }
     return WEIR_STATUS_OK;
 }
 
-static weir_status stitch(const weir_call *call, int count, const weir_shape *row, const int32_t **indices, int64_t *counts,
-                          const void **data)
+static weir_status stitch(const weir_call *call, int count, const weir_shape *row, const int32_t **indices,
+                          int64_t *counts, const void **data)
 {
     for (int i = 0; i < count; i++) {
         indices[i] = call->inputs[i]->data;
@@ -179,7 +181,7 @@ static weir_status stitch(const weir_call *call, int count, const weir_shape *ro
     weir_objects objects = {0};
     weir_element element = weir_element_of(dtype, &objects);
     int64_t bad = weir_stitch_elements(element, count, indices, counts, data, weir_shape_elements(*row), out.dims[0],
-                                      (*result)->data);
+                                       (*result)->data);
     if (bad >= 0)
         return weir_fail(WEIR_INVALID_ARGUMENT, "indices[%" PRId64 "] is out of range", bad);
     return objects.status;
@@ -188,7 +190,7 @@ static weir_status stitch(const weir_call *call, int count, const weir_shape *ro
 static weir_status execute_dynamic_stitch(weir_call *call)
 {
     int count = call->node->num_inputs / 2;
-    weir_shape row;
+    weir_shape row = weir_shape_scalar();
     WEIR_TRY(stitch_rows(call, count, &row));
     weir_arena arena = {0};
     const int32_t **indices = weir_arena_take(&arena, (size_t)count, sizeof(const int32_t *));
@@ -249,7 +251,8 @@ static weir_status diff_numbers(const weir_tensor *x, const weir_tensor *y, weir
     void *scratch = weir_allocate_aligned(size);
     if (scratch == NULL)
         return weir_fail_memory(size);
-    *kept = weir_list_difference(x->dtype, x->data, x->elements, y->data, y->elements, index_type, scratch, out->data, out_index);
+    *kept = weir_list_difference(x->dtype, x->data, x->elements, y->data, y->elements, index_type, scratch, out->data,
+                                 out_index);
     weir_release(scratch);
     if (*kept < 0)
         return weir_fail(WEIR_UNIMPLEMENTED, "ListDiff has no kernel for %s", weir_dtype_name(x->dtype));
@@ -311,7 +314,10 @@ const weir_kernel weir_array_gather_kernels[] = {
     {.op = "Gather", .types = {{"Tparams", weir_types_objects}}, .execute = execute_bind_gather},
     {.op = "GatherV2", .types = {{"Tparams", weir_types_objects}}, .execute = execute_bind_gather_v2},
     {.op = "Gather", .bind = bind_gather, .on_accelerators = true},
-    {.op = "GatherV2", .bind = bind_gather_v2, .shape_inputs = WEIR_INPUT(2), .on_accelerators = true,
+    {.op = "GatherV2",
+     .bind = bind_gather_v2,
+     .shape_inputs = WEIR_INPUT(2),
+     .on_accelerators = true,
      .host_inputs = WEIR_INPUT(2)},
     {.op = "DynamicStitch", .execute = execute_dynamic_stitch, ON_HOST},
     {.op = "ListDiff", .execute = execute_list_diff},

@@ -16,8 +16,8 @@ static weir_status infer_const(weir_infer *infer)
     if (value != NULL && value->kind == WEIR_ATTR_TENSOR && value->tensor != NULL) {
         weir_dtype dtype = weir_node_type(infer->node, "dtype");
         if (value->tensor->dtype != dtype)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Attribute dtype is %s but the value is of type %s", weir_dtype_name(dtype),
-                             weir_dtype_name(value->tensor->dtype));
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Attribute dtype is %s but the value is of type %s",
+                             weir_dtype_name(dtype), weir_dtype_name(value->tensor->dtype));
         infer->outputs[0] = value->tensor->shape;
     }
     return WEIR_STATUS_OK;
@@ -85,8 +85,8 @@ static weir_status grad_prevent(weir_gradient *gradient)
 
 static const weir_op_def ops[] = {
     {"Const", ONE_OUTPUT("dtype"),
-     .attrs = WEIR_ATTR_DEFS({.name = "value", .kind = WEIR_ATTR_TENSOR}, WEIR_A_TYPE("dtype", NULL)), .infer = infer_const,
-     .gradient_kind = WEIR_GRADIENT_NONE},
+     .attrs = WEIR_ATTR_DEFS({.name = "value", .kind = WEIR_ATTR_TENSOR}, WEIR_A_TYPE("dtype", NULL)),
+     .infer = infer_const, .gradient_kind = WEIR_GRADIENT_NONE},
     {"Placeholder", ONE_OUTPUT("dtype"),
      .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("dtype", NULL),
                              {.name = "shape",
@@ -135,7 +135,8 @@ weir_output weir_const_tensor(weir_scope s, const weir_tensor *value, const char
     if (value == NULL)
         return WEIR_NO_OUTPUT;
     weir_tensor *tensor = (weir_tensor *)value; /* the graph counts a reference, no more */
-    return weir_out(weir_op(s, "Const", WEIR_ATTRS(WEIR_ATTR_TENSOR_OF("value", tensor), WEIR_ATTR_T("dtype", value->dtype)),
+    return weir_out(weir_op(s, "Const",
+                            WEIR_ATTRS(WEIR_ATTR_TENSOR_OF("value", tensor), WEIR_ATTR_T("dtype", value->dtype)),
                             .name = name),
                     0);
 }
@@ -164,8 +165,9 @@ static weir_status make_strings(weir_shape shape, const char *const *texts, weir
 weir_output(weir_const)(weir_scope s, weir_const_value value, const weir_name_options *options)
 {
     weir_tensor *tensor = NULL;
-    weir_status status = value.dtype == WEIR_STRING ? make_strings(value.shape, value.texts, &tensor)
-                                                    : weir_tensor_from(value.dtype, value.shape, value.elements, &tensor);
+    weir_status status = value.dtype == WEIR_STRING
+                             ? make_strings(value.shape, value.texts, &tensor)
+                             : weir_tensor_from(value.dtype, value.shape, value.elements, &tensor);
     return const_of(s, status, tensor, weir_option_name(options, NULL));
 }
 
@@ -174,8 +176,8 @@ static weir_status convert(weir_dtype dtype, double value, void *bits)
 {
     weir_cast_function *cast = weir_cast_find(WEIR_DOUBLE, dtype);
     if (cast == NULL)
-        return weir_fail(WEIR_UNIMPLEMENTED, "A constant of type %s cannot be made from the number %g", weir_dtype_name(dtype),
-                         value);
+        return weir_fail(WEIR_UNIMPLEMENTED, "A constant of type %s cannot be made from the number %g",
+                         weir_dtype_name(dtype), value);
     cast(NULL, &value, bits, 1);
     return WEIR_STATUS_OK;
 }

@@ -20,7 +20,8 @@ static weir_status permute(const weir_infer *infer, int rank, weir_shape *out)
     for (int i = 0; i < rank; i++) {
         int64_t axis = permutation[i];
         if (axis < -rank || axis >= rank)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "perm dim %" PRId64 " is out of range of input rank %d", axis, rank);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "perm dim %" PRId64 " is out of range of input rank %d", axis,
+                             rank);
         if (in.rank != WEIR_UNKNOWN_RANK)
             out->dims[i] = in.dims[axis < 0 ? axis + rank : axis];
     }
@@ -35,7 +36,8 @@ static weir_status infer_transpose(weir_infer *infer)
     if (permutation.rank != WEIR_UNKNOWN_RANK) {
         WEIR_TRY(weir_infer_rank(infer, 1, 1, &permutation));
         if (in.rank >= 0 && permutation.dims[0] >= 0 && permutation.dims[0] != in.rank)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Dimension must be %d but is %" PRId64, in.rank, permutation.dims[0]);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Dimension must be %d but is %" PRId64, in.rank,
+                             permutation.dims[0]);
         rank = in.rank >= 0 ? in.rank : permutation.dims[0];
     }
     weir_shape out = weir_shape_of_rank(rank);
@@ -58,7 +60,8 @@ static weir_status infer_tile(weir_infer *infer)
     WEIR_TRY(weir_infer_rank(infer, 1, 1, &multiples));
     weir_shape in = weir_infer_input(infer, 0);
     if (in.rank >= 0 && multiples.dims[0] >= 0 && multiples.dims[0] != in.rank)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Shape must be rank %d but is rank %" PRId64, in.rank, multiples.dims[0]);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Shape must be rank %d but is rank %" PRId64, in.rank,
+                         multiples.dims[0]);
     weir_shape out = weir_shape_of_rank(in.rank >= 0 ? in.rank : multiples.dims[0]);
     int64_t counts[WEIR_MAX_RANK];
     int64_t count = 0;
@@ -88,8 +91,9 @@ static weir_status add_paddings(const weir_infer *infer, weir_shape in, weir_sha
         if (in.rank < 0 || in.dims[i] < 0)
             continue;
         if (__builtin_add_overflow(in.dims[i], before, &before) || __builtin_add_overflow(before, after, &out->dims[i]))
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Dimension size overflow: %" PRId64 " with paddings %" PRId64 " and %" PRId64,
-                             in.dims[i], paddings[2 * i], after);
+            return weir_fail(WEIR_INVALID_ARGUMENT,
+                             "Dimension size overflow: %" PRId64 " with paddings %" PRId64 " and %" PRId64, in.dims[i],
+                             paddings[2 * i], after);
     }
     return WEIR_STATUS_OK;
 }
@@ -102,7 +106,8 @@ static weir_status infer_pad(weir_infer *infer)
         return weir_fail(WEIR_INVALID_ARGUMENT, "Dimension must be 2 but is %" PRId64, paddings.dims[1]);
     weir_shape in = weir_infer_input(infer, 0);
     if (in.rank >= 0 && paddings.dims[0] >= 0 && paddings.dims[0] != in.rank)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Shape must be rank %" PRId64 " but is rank %d", paddings.dims[0], in.rank);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Shape must be rank %" PRId64 " but is rank %d", paddings.dims[0],
+                         in.rank);
     weir_shape out = weir_shape_of_rank(in.rank >= 0 ? in.rank : paddings.dims[0]);
     if (out.rank != WEIR_UNKNOWN_RANK)
         WEIR_TRY(add_paddings(infer, in, &out));

@@ -28,7 +28,7 @@ static weir_status common_rank(const weir_infer *infer, int count, int *rank)
         *rank = weir_infer_input(infer, i).rank;
     if (*rank == 0)
         return weir_fail(WEIR_INVALID_ARGUMENT, "Can't concatenate scalars (use tf.stack instead)");
-    for (int i = 0; i < count && *rank > 0; i++) {
+    for (int i = 0; i<count && * rank> 0; i++) {
         weir_shape shape;
         WEIR_TRY(weir_infer_rank(infer, i, *rank, &shape));
     }
@@ -44,8 +44,8 @@ static weir_status join_shape(weir_shape in, int axis, weir_shape *out)
     bool is_known = in.dims[axis] >= 0 && out->dims[axis] >= 0;
     int64_t length = WEIR_UNKNOWN_DIM;
     if (is_known && __builtin_add_overflow(in.dims[axis], out->dims[axis], &length))
-        return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Dimension size overflow caused by adding %" PRId64 " and %" PRId64, in.dims[axis], out->dims[axis]);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Dimension size overflow caused by adding %" PRId64 " and %" PRId64,
+                         in.dims[axis], out->dims[axis]);
     for (int i = 0; i < in.rank; i++)
         out->dims[i] = i < axis ? before.dims[i] : i == axis ? length : after.dims[i - axis - 1];
     return WEIR_STATUS_OK;
@@ -100,7 +100,8 @@ static weir_status split_axis(const weir_infer *infer, int index, int rank, int 
         return WEIR_STATUS_OK;
     if (value < -rank || value >= rank)
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Dimension size, given by scalar input %" PRId64 " must be in range [-%d, %d)", value, rank, rank);
+                         "Dimension size, given by scalar input %" PRId64 " must be in range [-%d, %d)", value, rank,
+                         rank);
     *axis = (int)(value < 0 ? value + rank : value);
     return WEIR_STATUS_OK;
 }
@@ -128,8 +129,9 @@ static weir_status cannot_split(int64_t whole, const weir_tensor *sizes)
     weir_text text = {0};
     for (int64_t i = 0; i < sizes->elements; i++)
         weir_text_append(&text, "%s%" PRId64, i == 0 ? "" : ",", weir_tensor_get_int(sizes, i));
-    weir_status status = weir_fail(WEIR_INVALID_ARGUMENT, "can't split axis of size %" PRId64 " into pieces of size [%s]", whole,
-                                   weir_text_get(&text));
+    weir_status status =
+        weir_fail(WEIR_INVALID_ARGUMENT, "can't split axis of size %" PRId64 " into pieces of size [%s]", whole,
+                  weir_text_get(&text));
     weir_text_clear(&text);
     return status;
 }
@@ -153,7 +155,8 @@ static weir_status set_pieces(weir_infer *infer, const weir_tensor *sizes, int a
         if (size == -1 && whole >= 0)
             size = whole - total;
         if (size < -1 || (size == -1 && whole >= 0))
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Split size at index %" PRId64 " must be >= 0. Got: %" PRId64, i, size);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Split size at index %" PRId64 " must be >= 0. Got: %" PRId64, i,
+                             size);
         infer->outputs[i].dims[axis] = size;
     }
     bool fits = whole < 0 || (has_rest ? total <= whole : total == whole);
@@ -197,7 +200,8 @@ static weir_status infer_pack(weir_infer *infer)
     for (int i = count - 2; i >= 0; i--) {
         weir_status status = weir_infer_merge(weir_infer_input(infer, i), in, &in);
         if (!weir_ok(status))
-            return weir_fail(status.code, "%s\n\tFrom merging shape %d with other shapes.", weir_status_text(status), i);
+            return weir_fail(status.code, "%s\n\tFrom merging shape %d with other shapes.", weir_status_text(status),
+                             i);
     }
     if (in.rank == WEIR_UNKNOWN_RANK)
         return WEIR_STATUS_OK;
@@ -246,7 +250,8 @@ static weir_status input_shapes(weir_gradient *gradient, int count, weir_output 
     return weir_graph_error(gradient->node->graph);
 }
 
-static void slice_apart(weir_gradient *gradient, int count, weir_output axis, const weir_output *shapes, weir_output *inputs)
+static void slice_apart(weir_gradient *gradient, int count, weir_output axis, const weir_output *shapes,
+                        weir_output *inputs)
 {
     weir_scope s = gradient->scope;
     inputs[0] = axis;
@@ -307,7 +312,8 @@ static weir_status join_dy(weir_gradient *gradient, int x, int axis)
 {
     weir_output *parts = NULL;
     WEIR_TRY(all_dy(gradient, &parts));
-    weir_output joined = weir_build_concat(gradient->scope, parts, gradient->node->num_outputs, weir_gradient_x(gradient, axis));
+    weir_output joined =
+        weir_build_concat(gradient->scope, parts, gradient->node->num_outputs, weir_gradient_x(gradient, axis));
     weir_gradient_set(gradient, x, joined);
     weir_release(parts);
     return WEIR_STATUS_OK;
@@ -403,7 +409,8 @@ weir_output(weir_concat)(weir_scope s, const weir_output *inputs, int count, int
     }
     memcpy(all, inputs, (size_t)count * sizeof *all);
     all[count] = weir_build_int(inner, WEIR_INT32, axis, "axis");
-    weir_node *node = weir_op(inner, "ConcatV2", .inputs = all, .num_inputs = count + 1, .name = weir_scope_name(inner));
+    weir_node *node =
+        weir_op(inner, "ConcatV2", .inputs = all, .num_inputs = count + 1, .name = weir_scope_name(inner));
     weir_release(all);
     return weir_out(node, 0);
 }

@@ -10,25 +10,26 @@
 typedef struct join_state {
     weir_objects objects;
     weir_element element;
-    int first;        /* argument of the first piece */
-    int count;        /* pieces */
-    int whole;        /* argument of the array that has them all */
-    int64_t outer;    /* elements of the axes before */
+    int first;         /* argument of the first piece */
+    int count;         /* pieces */
+    int whole;         /* argument of the array that has them all */
+    int64_t outer;     /* elements of the axes before */
     int64_t lengths[]; /* [count]: of each piece, the axes after included */
 } join_state;
 
 static weir_status run_join(const void *state, void *const *arguments, weir_context *context)
 {
     const join_state *s = state;
-    weir_concat_elements(s->element, context->team, s->count, (const void *const *)(arguments + s->first), s->lengths, s->outer,
-                arguments[s->whole]);
+    weir_concat_elements(s->element, context->team, s->count, (const void *const *)(arguments + s->first), s->lengths,
+                         s->outer, arguments[s->whole]);
     return s->objects.status;
 }
 
 static weir_status run_split(const void *state, void *const *arguments, weir_context *context)
 {
     const join_state *s = state;
-    weir_split_elements(s->element, context->team, s->count, arguments[s->whole], s->lengths, s->outer, arguments + s->first);
+    weir_split_elements(s->element, context->team, s->count, arguments[s->whole], s->lengths, s->outer,
+                        arguments + s->first);
     return s->objects.status;
 }
 
@@ -62,8 +63,8 @@ static weir_status read_concat_axis(const weir_bind *bind, int count, int *axis)
         return weir_fail(WEIR_INVALID_ARGUMENT, "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
     if (value < -rank || value >= rank)
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %" PRId64, -rank, rank,
-                         value);
+                         "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %" PRId64, -rank,
+                         rank, value);
     *axis = (int)(value < 0 ? value + rank : value);
     return WEIR_STATUS_OK;
 }
@@ -77,8 +78,8 @@ static weir_status check_joined(const weir_shape *first, const weir_shape *shape
     for (int i = 0; i < shape->rank; i++) {
         if (i != axis && shape->dims[i] != first->dims[i])
             return weir_fail(WEIR_INVALID_ARGUMENT,
-                             "ConcatOp : Dimension %d in both shapes must be equal: shape[0] = %s vs. shape[%d] = %s", i,
-                             WEIR_SHAPE_TEXT(*first), index, WEIR_SHAPE_TEXT(*shape));
+                             "ConcatOp : Dimension %d in both shapes must be equal: shape[0] = %s vs. shape[%d] = %s",
+                             i, WEIR_SHAPE_TEXT(*first), index, WEIR_SHAPE_TEXT(*shape));
     }
     return WEIR_STATUS_OK;
 }
@@ -109,8 +110,8 @@ static weir_status bind_concat(weir_bind *bind)
 /* ---- ConcatOffset ---- */
 
 typedef struct offset_state {
-    int count;    /* shapes */
-    int dims;     /* of each */
+    int count; /* shapes */
+    int dims;  /* of each */
     weir_dtype dtype;
     int64_t sizes[]; /* [count]: elements of each shape input */
 } offset_state;
@@ -126,7 +127,8 @@ static const char *vector_text(const offset_state *s, const void *elements, char
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < s->dims && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, i == 0 ? "" : " ", element_of(s->dtype, elements, i));
+        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, i == 0 ? "" : " ",
+                                 element_of(s->dtype, elements, i));
     return text;
 }
 
@@ -134,9 +136,10 @@ static weir_status shapes_differ(const offset_state *s, int axis, int index, con
 {
     char text[WEIR_MAX_RANK * 22];
     char first_text[WEIR_MAX_RANK * 22];
-    return weir_fail(WEIR_INVALID_ARGUMENT,
-                     "All dimensions except %d must match. Input %d has shape [%s] and doesn't match input 0 with shape [%s].",
-                     axis, index, vector_text(s, shape, text, sizeof text), vector_text(s, first, first_text, sizeof first_text));
+    return weir_fail(
+        WEIR_INVALID_ARGUMENT,
+        "All dimensions except %d must match. Input %d has shape [%s] and doesn't match input 0 with shape [%s].", axis,
+        index, vector_text(s, shape, text, sizeof text), vector_text(s, first, first_text, sizeof first_text));
 }
 
 static weir_status run_offset(const void *state, void *const *arguments, weir_context *context)
@@ -199,8 +202,8 @@ static weir_status bind_offset(weir_bind *bind)
 static weir_status check_split_axis(const weir_shape *in, int64_t value, int *axis)
 {
     if (value < -in->rank || value >= in->rank)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "-input rank(-%d) <= split_dim < input rank (%d), but got %" PRId64, in->rank,
-                         in->rank, value);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "-input rank(-%d) <= split_dim < input rank (%d), but got %" PRId64,
+                         in->rank, in->rank, value);
     *axis = (int)(value < 0 ? value + in->rank : value);
     return WEIR_STATUS_OK;
 }
@@ -212,14 +215,16 @@ static weir_status bind_split(weir_bind *bind)
     int64_t value = 0;
     int axis = 0;
     if (bind->inputs[0].shape.rank != 0)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d", bind->inputs[0].shape.rank);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d",
+                         bind->inputs[0].shape.rank);
     (void)weir_bind_ints(bind, 0, &value, 1);
     WEIR_TRY(check_split_axis(in, value, &axis));
     if (in->dims[axis] % parts != 0)
-        return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Number of ways to split should evenly divide the split dimension, but got split_dim %d (size = "
-                         "%" PRId64 ") and num_split %d",
-                         axis, in->dims[axis], parts);
+        return weir_fail(
+            WEIR_INVALID_ARGUMENT,
+            "Number of ways to split should evenly divide the split dimension, but got split_dim %d (size = "
+            "%" PRId64 ") and num_split %d",
+            axis, in->dims[axis], parts);
     if (parts == 1) {
         bind->outputs[0] = *in;
         bind->same_memory[0] = 1;
@@ -247,17 +252,19 @@ static weir_status read_lengths(const weir_tensor *sizes, int64_t whole, int64_t
         if (lengths[i] == -1 && rest >= 0)
             return weir_fail(WEIR_INVALID_ARGUMENT, "There can only be one -1 in the input.");
         if (lengths[i] < -1)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Split size at index %" PRId64 " must be >= 0. Got: %" PRId64, i, lengths[i]);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Split size at index %" PRId64 " must be >= 0. Got: %" PRId64, i,
+                             lengths[i]);
         if (lengths[i] == -1)
             rest = i;
         else if (__builtin_add_overflow(total, lengths[i], &total))
             total = INT64_MAX;
     }
     if (rest >= 0 ? total > whole : total != whole)
-        return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Determined shape must either match input shape along split_dim exactly if fully specified, or be less "
-                         "than the size of the input along split_dim if not fully specified.  Got: %" PRId64,
-                         total);
+        return weir_fail(
+            WEIR_INVALID_ARGUMENT,
+            "Determined shape must either match input shape along split_dim exactly if fully specified, or be less "
+            "than the size of the input along split_dim if not fully specified.  Got: %" PRId64,
+            total);
     if (rest >= 0)
         lengths[rest] = whole - total;
     return WEIR_STATUS_OK;
@@ -274,10 +281,11 @@ static weir_status bind_split_v(weir_bind *bind)
         return weir_fail(WEIR_INVALID_ARGUMENT, "split_dim_tensor must have exactly one element.");
     WEIR_TRY(check_split_axis(in, value, &axis));
     if (sizes->shape.rank != 1 || sizes->elements != parts)
-        return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "size of the split_tensor must be 1-D and have the same elements as outputs got %d -D and %" PRId64
-                         " elements",
-                         sizes->shape.rank, sizes->elements);
+        return weir_fail(
+            WEIR_INVALID_ARGUMENT,
+            "size of the split_tensor must be 1-D and have the same elements as outputs got %d -D and %" PRId64
+            " elements",
+            sizes->shape.rank, sizes->elements);
     if (parts == 1 && weir_tensor_get_int(sizes, 0) != in->dims[axis])
         return weir_fail(WEIR_INVALID_ARGUMENT,
                          "If there is only one output, it must have the same size as the input. Input size: %" PRId64
@@ -394,7 +402,10 @@ const weir_kernel weir_array_join_kernels[] = {
     ROWS("SplitV", bind_split_v, WEIR_INPUT(1) | WEIR_INPUT(2)),
     ROWS("Pack", bind_pack, 0),
     ROWS("Unpack", bind_unpack, 0),
-    {.op = "ConcatOffset", .bind = bind_offset, .on_accelerators = true, .host_inputs = WEIR_ALL_INPUTS,
+    {.op = "ConcatOffset",
+     .bind = bind_offset,
+     .on_accelerators = true,
+     .host_inputs = WEIR_ALL_INPUTS,
      .host_outputs = WEIR_ALL_INPUTS},
     {.op = NULL},
 };

@@ -23,11 +23,13 @@ static weir_status read_permutation(const weir_bind *bind, int rank, int *axes)
     int64_t permutation[WEIR_MAX_RANK];
     bool is_used[WEIR_MAX_RANK] = {false};
     if (bind->inputs[1].shape.rank != 1)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "perm must be rank 1, got shape %s", WEIR_SHAPE_TEXT(bind->inputs[1].shape));
+        return weir_fail(WEIR_INVALID_ARGUMENT, "perm must be rank 1, got shape %s",
+                         WEIR_SHAPE_TEXT(bind->inputs[1].shape));
     int64_t count = weir_bind_ints(bind, 1, permutation, WEIR_MAX_RANK);
     if (count != rank)
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "transpose expects a vector of size %d. But input(1) is a vector of size %" PRId64, rank, count);
+                         "transpose expects a vector of size %d. But input(1) is a vector of size %" PRId64, rank,
+                         count);
     for (int i = 0; i < rank; i++) {
         int64_t axis = permutation[i] < 0 ? permutation[i] + rank : permutation[i];
         if (axis < 0 || axis >= rank)
@@ -120,18 +122,21 @@ static weir_status read_multiples(weir_bind *bind, const weir_shape *in, int64_t
 {
     const weir_shape *shape = &bind->inputs[1].shape;
     if (shape->rank != 1)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Expected multiples to be 1-D, but got shape %s", WEIR_SHAPE_TEXT(*shape));
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Expected multiples to be 1-D, but got shape %s",
+                         WEIR_SHAPE_TEXT(*shape));
     int64_t count = weir_bind_ints(bind, 1, multiples, WEIR_MAX_RANK);
     if (count != in->rank)
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Expected multiples argument to be a vector of length %d but got length %" PRId64, in->rank, count);
+                         "Expected multiples argument to be a vector of length %d but got length %" PRId64, in->rank,
+                         count);
     bind->outputs[0].rank = in->rank;
     for (int i = 0; i < in->rank; i++) {
         if (multiples[i] < 0)
             return weir_fail(WEIR_INVALID_ARGUMENT, "Expected multiples[%d] >= 0, but got %" PRId64, i, multiples[i]);
         if (__builtin_mul_overflow(in->dims[i], multiples[i], &bind->outputs[0].dims[i]))
-            return weir_fail(WEIR_RESOURCE_EXHAUSTED, "Dimension %d of %" PRId64 " elements cannot be repeated %" PRId64 " times",
-                             i, in->dims[i], multiples[i]);
+            return weir_fail(WEIR_RESOURCE_EXHAUSTED,
+                             "Dimension %d of %" PRId64 " elements cannot be repeated %" PRId64 " times", i,
+                             in->dims[i], multiples[i]);
     }
     return WEIR_STATUS_OK;
 }
@@ -176,7 +181,8 @@ static weir_status read_paddings(weir_bind *bind, const weir_shape *in, int64_t 
     int64_t paddings[2 * WEIR_MAX_RANK];
     const weir_shape *shape = &bind->inputs[1].shape;
     if (shape->rank != 2 || shape->dims[1] != 2)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "paddings must be a matrix with 2 columns: %s", WEIR_SHAPE_TEXT(*shape));
+        return weir_fail(WEIR_INVALID_ARGUMENT, "paddings must be a matrix with 2 columns: %s",
+                         WEIR_SHAPE_TEXT(*shape));
     if (shape->dims[0] != in->rank)
         return weir_fail(WEIR_INVALID_ARGUMENT, "The first dimension of paddings must be the rank of inputs%s %s",
                          WEIR_SHAPE_TEXT(*shape), WEIR_SHAPE_TEXT(*in));
@@ -186,12 +192,13 @@ static weir_status read_paddings(weir_bind *bind, const weir_shape *in, int64_t 
         int64_t after = paddings[2 * i + 1];
         before[i] = paddings[2 * i];
         if (before[i] < 0 || after < 0)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Paddings must be non-negative: %" PRId64 " %" PRId64, before[i], after);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Paddings must be non-negative: %" PRId64 " %" PRId64, before[i],
+                             after);
         int64_t *dim = &bind->outputs[0].dims[i];
         if (__builtin_add_overflow(in->dims[i], before[i], dim) || __builtin_add_overflow(*dim, after, dim))
             return weir_fail(WEIR_RESOURCE_EXHAUSTED,
-                             "Dimension %d of %" PRId64 " elements is too large with paddings %" PRId64 " and %" PRId64, i,
-                             in->dims[i], before[i], after);
+                             "Dimension %d of %" PRId64 " elements is too large with paddings %" PRId64 " and %" PRId64,
+                             i, in->dims[i], before[i], after);
     }
     return WEIR_STATUS_OK;
 }
@@ -228,13 +235,32 @@ const weir_kernel weir_array_move_kernels[] = {
     OBJECTS("Transpose", bind_transpose),
     OBJECTS("Tile", bind_tile),
     OBJECTS("Pad", bind_pad),
-    {.op = "Transpose", .bind = bind_transpose, .shape_inputs = WEIR_INPUT(1), .on_accelerators = true,
+    {.op = "Transpose",
+     .bind = bind_transpose,
+     .shape_inputs = WEIR_INPUT(1),
+     .on_accelerators = true,
      .host_inputs = WEIR_INPUT(1)},
-    {.op = "InvertPermutation", .bind = bind_invert, .on_accelerators = true, .host_inputs = WEIR_ALL_INPUTS,
+    {.op = "InvertPermutation",
+     .bind = bind_invert,
+     .on_accelerators = true,
+     .host_inputs = WEIR_ALL_INPUTS,
      .host_outputs = WEIR_ALL_INPUTS},
-    {.op = "Tile", .bind = bind_tile, .shape_inputs = WEIR_INPUT(1), .on_accelerators = true, .host_inputs = WEIR_INPUT(1)},
-    {.op = "Pad", .types = {{"T", weir_types_host}}, .bind = bind_pad, .shape_inputs = WEIR_INPUT(1), .on_accelerators = true,
-     .host_inputs = WEIR_ALL_INPUTS, .host_outputs = WEIR_ALL_INPUTS},
-    {.op = "Pad", .bind = bind_pad, .shape_inputs = WEIR_INPUT(1), .on_accelerators = true, .host_inputs = WEIR_INPUT(1)},
+    {.op = "Tile",
+     .bind = bind_tile,
+     .shape_inputs = WEIR_INPUT(1),
+     .on_accelerators = true,
+     .host_inputs = WEIR_INPUT(1)},
+    {.op = "Pad",
+     .types = {{"T", weir_types_host}},
+     .bind = bind_pad,
+     .shape_inputs = WEIR_INPUT(1),
+     .on_accelerators = true,
+     .host_inputs = WEIR_ALL_INPUTS,
+     .host_outputs = WEIR_ALL_INPUTS},
+    {.op = "Pad",
+     .bind = bind_pad,
+     .shape_inputs = WEIR_INPUT(1),
+     .on_accelerators = true,
+     .host_inputs = WEIR_INPUT(1)},
     {.op = NULL},
 };

@@ -53,8 +53,8 @@ static weir_status must_divide(int64_t whole, int64_t part)
 {
     if (part <= 0 || whole % part == 0)
         return WEIR_STATUS_OK;
-    return weir_fail(WEIR_INVALID_ARGUMENT, "Dimension size must be evenly divisible by %" PRId64 " but is %" PRId64, part,
-                     whole);
+    return weir_fail(WEIR_INVALID_ARGUMENT, "Dimension size must be evenly divisible by %" PRId64 " but is %" PRId64,
+                     part, whole);
 }
 
 /* Fills in the one unknown dimension of out where the input says it; checks what can be checked. */
@@ -70,8 +70,8 @@ static weir_status match_elements(const weir_shape *in, weir_shape *out)
     if (wanted.unknown == 0 && given.product != wanted.product) {
         char text[WEIR_SHAPE_TEXT_SIZE];
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Cannot reshape a tensor with %" PRId64 " elements to shape %s (%" PRId64 " elements)", given.product,
-                         weir_shape_text(*out, text, sizeof text), wanted.product);
+                         "Cannot reshape a tensor with %" PRId64 " elements to shape %s (%" PRId64 " elements)",
+                         given.product, weir_shape_text(*out, text, sizeof text), wanted.product);
     }
     if (wanted.unknown == 1 && wanted.product > 0) {
         WEIR_TRY(must_divide(given.product, wanted.product));
@@ -103,7 +103,8 @@ static weir_status infer_expand_dims(weir_infer *infer)
     if (in.rank == WEIR_UNKNOWN_RANK)
         return WEIR_STATUS_OK;
     if (axis < -in.rank - 1 || axis > in.rank)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "dim %" PRId64 " not in the interval [%d, %d].", axis, -in.rank - 1, in.rank);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "dim %" PRId64 " not in the interval [%d, %d].", axis, -in.rank - 1,
+                         in.rank);
     axis = axis < 0 ? axis + in.rank + 1 : axis;
     weir_shape out = {0};
     for (int i = 0; i <= in.rank; i++)
@@ -137,8 +138,8 @@ static weir_status infer_squeeze(weir_infer *infer)
             return WEIR_STATUS_OK; /* it may be 1 */
         bool goes = dims->list.count == 0 ? in.dims[i] == 1 : is_squeezed[i];
         if (goes && in.dims[i] > 1)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Can not squeeze dim[%d], expected a dimension of 1, got %" PRId64, i,
-                             in.dims[i]);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Can not squeeze dim[%d], expected a dimension of 1, got %" PRId64,
+                             i, in.dims[i]);
         if (!goes)
             weir_infer_push(&out, in.dims[i]);
     }
@@ -208,14 +209,16 @@ static weir_status grad_broadcast_to(weir_gradient *gradient)
 #define ANY_T WEIR_A_TYPE("T", NULL)
 
 static const weir_op_def ops[] = {
-    {"Shape", .inputs = WEIR_ARGS({"input", .type_attr = "T"}), .outputs = WEIR_ARGS({"output", .type_attr = "out_type"}),
-     .attrs = WEIR_ATTR_DEFS(ANY_T, OUT_TYPE), .infer = infer_shape, .gradient_kind = WEIR_GRADIENT_NONE},
+    {"Shape", .inputs = WEIR_ARGS({"input", .type_attr = "T"}),
+     .outputs = WEIR_ARGS({"output", .type_attr = "out_type"}), .attrs = WEIR_ATTR_DEFS(ANY_T, OUT_TYPE),
+     .infer = infer_shape, .gradient_kind = WEIR_GRADIENT_NONE},
     {"ShapeN", .inputs = WEIR_ARGS({"input", .type_attr = "T", .number_attr = "N"}),
      .outputs = WEIR_ARGS({"output", .type_attr = "out_type", .number_attr = "N"}),
      .attrs = WEIR_ATTR_DEFS(WEIR_A_INT_MIN("N", 1), ANY_T, OUT_TYPE), .infer = infer_shape,
      .gradient_kind = WEIR_GRADIENT_NONE},
-    {"Size", .inputs = WEIR_ARGS({"input", .type_attr = "T"}), .outputs = WEIR_ARGS({"output", .type_attr = "out_type"}),
-     .attrs = WEIR_ATTR_DEFS(ANY_T, OUT_TYPE), .infer = weir_infer_scalar, .gradient_kind = WEIR_GRADIENT_NONE},
+    {"Size", .inputs = WEIR_ARGS({"input", .type_attr = "T"}),
+     .outputs = WEIR_ARGS({"output", .type_attr = "out_type"}), .attrs = WEIR_ATTR_DEFS(ANY_T, OUT_TYPE),
+     .infer = weir_infer_scalar, .gradient_kind = WEIR_GRADIENT_NONE},
     {"Rank", .inputs = WEIR_ARGS({"input", .type_attr = "T"}), .outputs = WEIR_ARGS({"output", .type = WEIR_INT32}),
      .attrs = WEIR_ATTR_DEFS(ANY_T), .infer = weir_infer_scalar, .gradient_kind = WEIR_GRADIENT_NONE},
     {"Reshape", .inputs = WEIR_ARGS({"tensor", .type_attr = "T"}, {"shape", .type_attr = "Tshape"}),

@@ -9,8 +9,8 @@
 /* ---- Shape, ShapeN, Size, Rank ---- */
 
 typedef struct shape_state {
-    int first, outputs; /* arguments */
-    bool is_wide;       /* int64 */
+    int first, outputs;  /* arguments */
+    bool is_wide;        /* int64 */
     weir_shape shapes[]; /* [outputs]: what each output holds, as a vector */
 } shape_state;
 
@@ -65,7 +65,8 @@ static weir_status bind_scalar(weir_bind *bind, int64_t value)
     shape_state *state = NULL;
     WEIR_TRY(take_shape_state(bind, &state));
     if (value > INT32_MAX && !state->is_wide)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Number of elements was larger than representable by 32-bit output type");
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "Number of elements was larger than representable by 32-bit output type");
     state->shapes[0] = (weir_shape){1, {value}};
     bind->outputs[0] = weir_shape_scalar();
     return WEIR_STATUS_OK;
@@ -84,9 +85,9 @@ static weir_status bind_rank(weir_bind *bind)
 /* ---- Reshape ---- */
 
 typedef struct wanted_shape {
-    weir_shape shape;  /* 1 where a dimension is to be worked out */
-    int unknown;       /* that dimension; -1: none */
-    int64_t product;   /* of the dimensions that are given and not 0 */
+    weir_shape shape; /* 1 where a dimension is to be worked out */
+    int unknown;      /* that dimension; -1: none */
+    int64_t product;  /* of the dimensions that are given and not 0 */
     bool has_zero;
 } wanted_shape;
 
@@ -105,7 +106,8 @@ static weir_status read_wanted(const int64_t *sizes, int count, wanted_shape *ou
     for (int i = 0; i < count; i++) {
         int64_t size = sizes[i];
         if (size == -1 && out->unknown >= 0)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Only one input size may be -1, not both %d and %d", out->unknown, i);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Only one input size may be -1, not both %d and %d", out->unknown,
+                             i);
         if (size < -1)
             return weir_fail(WEIR_INVALID_ARGUMENT, "Size %d must be non-negative, not %" PRId64, i, size);
         if (size > 0 && __builtin_mul_overflow(out->product, size, &out->product))
@@ -141,11 +143,13 @@ static weir_status find_unknown(const weir_shape *in, wanted_shape *wanted)
 static weir_status bind_reshape(weir_bind *bind)
 {
     if (bind->inputs[1].shape.rank > 1)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "sizes input must be 1-D, not %s", WEIR_SHAPE_TEXT(bind->inputs[1].shape));
+        return weir_fail(WEIR_INVALID_ARGUMENT, "sizes input must be 1-D, not %s",
+                         WEIR_SHAPE_TEXT(bind->inputs[1].shape));
     int64_t sizes[WEIR_MAX_RANK];
     int64_t count = weir_bind_ints(bind, 1, sizes, WEIR_MAX_RANK);
     if (count > WEIR_MAX_RANK)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "A shape of %" PRId64 " dimensions has more than %d", count, WEIR_MAX_RANK);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "A shape of %" PRId64 " dimensions has more than %d", count,
+                         WEIR_MAX_RANK);
     wanted_shape wanted;
     WEIR_TRY(read_wanted(sizes, (int)count, &wanted));
     const weir_shape *in = &bind->inputs[0].shape;
@@ -155,8 +159,8 @@ static weir_status bind_reshape(weir_bind *bind)
     int64_t elements = weir_shape_elements(wanted.shape);
     if (elements != given)
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Input to reshape is a tensor with %" PRId64 " values, but the requested shape has %" PRId64, given,
-                         elements);
+                         "Input to reshape is a tensor with %" PRId64 " values, but the requested shape has %" PRId64,
+                         given, elements);
     bind->outputs[0] = wanted.shape;
     bind->same_memory[0] = 0;
     return WEIR_STATUS_OK;
@@ -171,8 +175,8 @@ static weir_status bind_expand_dims(weir_bind *bind)
     if (weir_bind_ints(bind, 1, &axis, 1) != 1)
         return weir_fail(WEIR_INVALID_ARGUMENT, "'dim' must be a tensor with a single value");
     if (axis < -in->rank - 1 || axis > in->rank)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Tried to expand dim index %" PRId64 " for tensor with %d dimensions.", axis,
-                         in->rank);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Tried to expand dim index %" PRId64 " for tensor with %d dimensions.",
+                         axis, in->rank);
     axis = axis < 0 ? axis + in->rank + 1 : axis;
     weir_shape out = {0};
     for (int i = 0; i <= in->rank; i++)
@@ -190,15 +194,15 @@ static weir_status bind_squeeze(weir_bind *bind)
     for (int64_t i = 0; i < dims->list.count; i++) {
         int64_t axis = dims->list.i[i];
         if (axis < -in->rank || axis >= in->rank)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Tried to squeeze dim index %" PRId64 " for tensor with %d dimensions.",
-                             axis, in->rank);
+            return weir_fail(WEIR_INVALID_ARGUMENT,
+                             "Tried to squeeze dim index %" PRId64 " for tensor with %d dimensions.", axis, in->rank);
         is_squeezed[axis < 0 ? axis + in->rank : axis] = true;
     }
     weir_shape out = {0};
     for (int i = 0; i < in->rank; i++) {
         if (is_squeezed[i] && in->dims[i] != 1)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Can not squeeze dim[%d], expected a dimension of 1, got %" PRId64, i,
-                             in->dims[i]);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Can not squeeze dim[%d], expected a dimension of 1, got %" PRId64,
+                             i, in->dims[i]);
         if (!is_squeezed[i] && (in->dims[i] != 1 || dims->list.count > 0))
             out.dims[out.rank++] = in->dims[i];
     }
@@ -228,7 +232,8 @@ static weir_status bind_broadcast_to(weir_bind *bind)
     weir_copy_state *state = NULL;
     WEIR_TRY(weir_copy_bind(bind, 0, 0, &state));
     if (!weir_broadcast_to_prepare(state->element, in, out, &state->plan))
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", WEIR_SHAPE_TEXT(*in), WEIR_SHAPE_TEXT(*out));
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", WEIR_SHAPE_TEXT(*in),
+                         WEIR_SHAPE_TEXT(*out));
     return WEIR_STATUS_OK;
 }
 
@@ -244,7 +249,8 @@ WEIR_EXECUTE_OF(bind_broadcast_to)
 
 #define OBJECTS(name, function) {.op = (name), .types = {{"T", weir_types_objects}}, .execute = execute_##function}
 #define SHAPE_FUNCTION(name, function)                                                                                 \
-    {.op = (name), .bind = (function), .on_accelerators = true, .host_outputs = WEIR_ALL_INPUTS, .is_shape_function = true}
+    {.op = (name), .bind = (function), .on_accelerators = true, .host_outputs = WEIR_ALL_INPUTS,                       \
+     .is_shape_function = true}
 /* On accelerators int32 stays in host memory. */
 #define RESHAPING(name, function, shape)                                                                               \
     {.op = (name), .types = {{"T", weir_types_host}}, .bind = (function), .shape_inputs = (shape),                     \

@@ -29,7 +29,8 @@ static weir_status slice_dims(const weir_infer *infer, weir_shape in, weir_shape
         out->dims[i] = in.dims[i] - begin[i];
         if (out->dims[i] < 0)
             return weir_fail(WEIR_INVALID_ARGUMENT,
-                             "Negative dimension size caused by subtracting %" PRId64 " from %" PRId64, begin[i], in.dims[i]);
+                             "Negative dimension size caused by subtracting %" PRId64 " from %" PRId64, begin[i],
+                             in.dims[i]);
     }
     return WEIR_STATUS_OK;
 }
@@ -124,14 +125,15 @@ static weir_status grad_strided_slice(weir_gradient *gradient)
 {
     weir_scope s = gradient->scope;
     masks m = masks_of(gradient->node);
-    weir_output shape = weir_build_shape_as(s, weir_gradient_x(gradient, 0), weir_output_dtype(weir_gradient_x(gradient, 1)));
+    weir_output shape =
+        weir_build_shape_as(s, weir_gradient_x(gradient, 0), weir_output_dtype(weir_gradient_x(gradient, 1)));
     weir_scope inner = weir_in_scope(s, "StridedSliceGrad");
     const weir_output inputs[] = {as_constant(inner, shape, "shape"),
                                   as_constant(inner, weir_gradient_x(gradient, 1), "begin"),
                                   as_constant(inner, weir_gradient_x(gradient, 2), "end"),
                                   as_constant(inner, weir_gradient_x(gradient, 3), "strides"), gradient->dy[0]};
-    weir_node *node = weir_op(inner, "StridedSliceGrad", .inputs = inputs, .num_inputs = 5, .attrs = m.attrs, .num_attrs = 5,
-                              .name = weir_scope_name(inner));
+    weir_node *node = weir_op(inner, "StridedSliceGrad", .inputs = inputs, .num_inputs = 5, .attrs = m.attrs,
+                              .num_attrs = 5, .name = weir_scope_name(inner));
     weir_gradient_set(gradient, 0, weir_out(node, 0));
     return WEIR_STATUS_OK;
 }
@@ -151,8 +153,8 @@ static weir_status grad_strided_slice_grad(weir_gradient *gradient)
 
 #define ANY_T WEIR_A_TYPE("T", NULL)
 #define MASKS                                                                                                          \
-    WEIR_A_INT("begin_mask", 0), WEIR_A_INT("end_mask", 0), WEIR_A_INT("ellipsis_mask", 0), WEIR_A_INT("new_axis_mask", 0), \
-        WEIR_A_INT("shrink_axis_mask", 0)
+    WEIR_A_INT("begin_mask", 0), WEIR_A_INT("end_mask", 0), WEIR_A_INT("ellipsis_mask", 0),                            \
+        WEIR_A_INT("new_axis_mask", 0), WEIR_A_INT("shrink_axis_mask", 0)
 
 static const weir_dtype slice_index_types[] = {WEIR_INT16, WEIR_INT32, WEIR_INT64, WEIR_INVALID_DTYPE};
 
@@ -169,8 +171,8 @@ static const weir_op_def ops[] = {
      .attrs = WEIR_ATTR_DEFS(ANY_T, WEIR_A_TYPE("Index", slice_index_types), MASKS), .infer = infer_strided_slice,
      .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_strided_slice},
     {"StridedSliceGrad",
-     .inputs = WEIR_ARGS({"shape", .type_attr = "Index"}, {"begin", .type_attr = "Index"}, {"end", .type_attr = "Index"},
-                         {"strides", .type_attr = "Index"}, {"dy", .type_attr = "T"}),
+     .inputs = WEIR_ARGS({"shape", .type_attr = "Index"}, {"begin", .type_attr = "Index"},
+                         {"end", .type_attr = "Index"}, {"strides", .type_attr = "Index"}, {"dy", .type_attr = "T"}),
      .outputs = WEIR_ARGS({"output", .type_attr = "T"}),
      .attrs = WEIR_ATTR_DEFS(ANY_T, WEIR_A_TYPE("Index", weir_types_index), MASKS), .infer = infer_strided_slice_grad,
      .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_strided_slice_grad},
@@ -181,7 +183,8 @@ const weir_op_family weir_family_array_slice = {"array_slice", ops, weir_array_s
 
 /* ---- Builders ---- */
 
-weir_output(weir_slice)(weir_scope s, weir_output x, weir_output begin, weir_output extent, const weir_name_options *options)
+weir_output(weir_slice)(weir_scope s, weir_output x, weir_output begin, weir_output extent,
+                        const weir_name_options *options)
 {
     return weir_out(weir_op(s, "Slice", WEIR_INPUTS(x, begin, extent), .name = weir_option_name(options, "Slice")), 0);
 }
@@ -189,12 +192,12 @@ weir_output(weir_slice)(weir_scope s, weir_output x, weir_output begin, weir_out
 weir_output(weir_strided_slice)(weir_scope s, weir_output x, weir_output begin, weir_output end, weir_output strides,
                                 const weir_slice_options *options)
 {
-    return weir_out(weir_op(s, "StridedSlice", WEIR_INPUTS(x, begin, end, strides),
-                            WEIR_ATTRS(WEIR_ATTR_I("begin_mask", options->begin_mask),
-                                       WEIR_ATTR_I("end_mask", options->end_mask),
-                                       WEIR_ATTR_I("ellipsis_mask", options->ellipsis_mask),
-                                       WEIR_ATTR_I("new_axis_mask", options->new_axis_mask),
-                                       WEIR_ATTR_I("shrink_axis_mask", options->shrink_axis_mask)),
-                            .name = options->name),
-                    0);
+    return weir_out(
+        weir_op(s, "StridedSlice", WEIR_INPUTS(x, begin, end, strides),
+                WEIR_ATTRS(WEIR_ATTR_I("begin_mask", options->begin_mask), WEIR_ATTR_I("end_mask", options->end_mask),
+                           WEIR_ATTR_I("ellipsis_mask", options->ellipsis_mask),
+                           WEIR_ATTR_I("new_axis_mask", options->new_axis_mask),
+                           WEIR_ATTR_I("shrink_axis_mask", options->shrink_axis_mask)),
+                .name = options->name),
+        0);
 }

@@ -16,8 +16,8 @@ static weir_status slice_fault(weir_slice_fault fault, const weir_shape *in, con
     case WEIR_SLICE_TOO_MANY:
         if (in->rank == 0)
             return weir_fail(WEIR_INVALID_ARGUMENT, "Attempting to slice scalar input.");
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Index out of range using input dim %d; input has only %d dims", slice->at,
-                         in->rank);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Index out of range using input dim %d; input has only %d dims",
+                         slice->at, in->rank);
     case WEIR_SLICE_OUT_OF_BOUNDS:
         return weir_fail(WEIR_INVALID_ARGUMENT, "slice index %" PRId64 " of dimension %d out of bounds.", slice->value,
                          slice->at);
@@ -100,7 +100,8 @@ weir_status weir_slice_infer(const weir_node *node, weir_shape in, weir_slice_va
 
 static weir_status slice_out_of_range(const char *what, int axis, int64_t most, int64_t value)
 {
-    return weir_fail(WEIR_INVALID_ARGUMENT, "Expected %s[%d] in [0, %" PRId64 "], but got %" PRId64, what, axis, most, value);
+    return weir_fail(WEIR_INVALID_ARGUMENT, "Expected %s[%d] in [0, %" PRId64 "], but got %" PRId64, what, axis, most,
+                     value);
 }
 
 static weir_status read_slice(const weir_bind *bind, const weir_shape *in, int64_t *begin, int64_t *size)
@@ -109,9 +110,10 @@ static weir_status read_slice(const weir_bind *bind, const weir_shape *in, int64
     const weir_shape *sizes = &bind->inputs[2].shape;
     bool fits = begins->rank == 1 && sizes->rank == 1 && begins->dims[0] == in->rank && sizes->dims[0] == in->rank;
     if (!fits)
-        return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Expected begin and size arguments to be 1-D tensors of size %d, but got shapes %s and %s instead.",
-                         in->rank, WEIR_SHAPE_TEXT(*begins), WEIR_SHAPE_TEXT(*sizes));
+        return weir_fail(
+            WEIR_INVALID_ARGUMENT,
+            "Expected begin and size arguments to be 1-D tensors of size %d, but got shapes %s and %s instead.",
+            in->rank, WEIR_SHAPE_TEXT(*begins), WEIR_SHAPE_TEXT(*sizes));
     (void)weir_bind_ints(bind, 1, begin, WEIR_MAX_RANK);
     (void)weir_bind_ints(bind, 2, size, WEIR_MAX_RANK);
     for (int i = 0; i < in->rank; i++) {
@@ -158,9 +160,10 @@ static weir_status read_strided(const weir_bind *bind, int first, weir_slice_val
     const weir_shape *strides = &bind->inputs[first + 2].shape;
     bool fits = begin->rank == 1 && weir_shape_equal(*begin, *end) && weir_shape_equal(*begin, *strides);
     if (!fits)
-        return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Expected begin, end, and strides to be 1D equal size tensors, but got shapes %s, %s, and %s instead.",
-                         WEIR_SHAPE_TEXT(*begin), WEIR_SHAPE_TEXT(*end), WEIR_SHAPE_TEXT(*strides));
+        return weir_fail(
+            WEIR_INVALID_ARGUMENT,
+            "Expected begin, end, and strides to be 1D equal size tensors, but got shapes %s, %s, and %s instead.",
+            WEIR_SHAPE_TEXT(*begin), WEIR_SHAPE_TEXT(*end), WEIR_SHAPE_TEXT(*strides));
     if (begin->dims[0] > WEIR_SLICE_ENTRIES)
         return weir_fail(WEIR_INVALID_ARGUMENT, "A slice of %" PRId64 " entries has more than %d", begin->dims[0],
                          WEIR_SLICE_ENTRIES);

@@ -131,7 +131,8 @@ weir_status weir_check_output(const weir_bind *bind, int output)
     weir_dtype dtype = weir_dtype_base(bind->node->output_dtypes[output]);
     int64_t elements = weir_shape_elements(bind->outputs[output]);
     size_t size = 0;
-    if (elements >= 0 && !__builtin_mul_overflow((size_t)elements, weir_dtype_stride(dtype), &size) && size <= PTRDIFF_MAX)
+    if (elements >= 0 && !__builtin_mul_overflow((size_t)elements, weir_dtype_stride(dtype), &size) &&
+        size <= PTRDIFF_MAX)
         return WEIR_STATUS_OK;
     return weir_tensor_extent(dtype, &bind->outputs[output], &elements, &size);
 }
@@ -167,7 +168,8 @@ weir_status weir_bind_shape(const weir_bind *bind, int input, weir_shape *out)
     int64_t dims[WEIR_MAX_RANK];
     int64_t count = weir_bind_ints(bind, input, dims, WEIR_MAX_RANK);
     if (count > WEIR_MAX_RANK)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "A shape of %" PRId64 " dimensions has more than %d", count, WEIR_MAX_RANK);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "A shape of %" PRId64 " dimensions has more than %d", count,
+                         WEIR_MAX_RANK);
     for (int i = 0; i < count; i++) {
         if (dims[i] < 0)
             return weir_fail(WEIR_INVALID_ARGUMENT, "Dimension %" PRId64 " must be >= 0", dims[i]);

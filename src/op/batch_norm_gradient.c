@@ -75,7 +75,8 @@ static weir_output plain_image(weir_scope s, weir_output x, image_form form)
     x = weir_cast(s, x, WEIR_FLOAT);
     if (!form.is_first)
         return x;
-    return form.rank == 4 ? weir_transpose(s, x, WEIR_AXES(0, 2, 3, 1)) : weir_transpose(s, x, WEIR_AXES(0, 2, 3, 4, 1));
+    return form.rank == 4 ? weir_transpose(s, x, WEIR_AXES(0, 2, 3, 1))
+                          : weir_transpose(s, x, WEIR_AXES(0, 2, 3, 4, 1));
 }
 
 weir_status weir_batch_norm_second_gradient(weir_gradient *gradient)

@@ -17,8 +17,8 @@ typedef struct image_layout {
     weir_dtype type;
     int channel_axis;
     int64_t rows, channels, elements;
-    bool is_first;   /* channels come before height and width */
-    bool is_narrow;  /* half or bfloat16 */
+    bool is_first;          /* channels come before height and width */
+    bool is_narrow;         /* half or bfloat16 */
     weir_copy_plan in, out; /* to channels last and back */
     weir_cast_function *widen, *narrow;
 } image_layout;
@@ -41,7 +41,8 @@ static size_t floats_size(const image_layout *layout)
 
 static size_t moved_size(const image_layout *layout)
 {
-    return layout->is_first && layout->is_narrow ? aligned((size_t)layout->elements * weir_dtype_size(layout->type)) : 0;
+    return layout->is_first && layout->is_narrow ? aligned((size_t)layout->elements * weir_dtype_size(layout->type))
+                                                 : 0;
 }
 
 static void prepare_moves(const weir_shape *x, image_layout *layout)
@@ -77,7 +78,8 @@ static weir_status read_layout(const weir_bind *bind, const weir_shape *x, image
 }
 
 /* The image as floats with the channels last: itself, or a copy in floats. */
-static const float *take_image(const image_layout *layout, weir_team *team, const void *image, float *floats, void *moved)
+static const float *take_image(const image_layout *layout, weir_team *team, const void *image, float *floats,
+                               void *moved)
 {
     if (is_plain(layout))
         return image;
@@ -169,8 +171,8 @@ static weir_status check_channels(const weir_bind *bind, int input, const char *
     if (given == channels)
         return WEIR_STATUS_OK;
     return weir_fail(WEIR_INVALID_ARGUMENT,
-                     "%s must have the same number of elements as the channels of x, got %" PRId64 " and %" PRId64, name, given,
-                     channels);
+                     "%s must have the same number of elements as the channels of x, got %" PRId64 " and %" PRId64,
+                     name, given, channels);
 }
 
 static weir_status check_forward(const weir_bind *bind, const forward_state *state)
@@ -233,7 +235,8 @@ static weir_status bind_forward_ex(weir_bind *bind)
     weir_bytes mode = weir_node_string(bind->node, "activation_mode");
     bool relu = weir_node_string_is(bind->node, "activation_mode", "Relu");
     if (!relu && !weir_node_string_is(bind->node, "activation_mode", "Identity"))
-        return weir_fail(WEIR_UNIMPLEMENTED, "_FusedBatchNormEx has no activation mode '%.*s'", (int)mode.size, mode.data);
+        return weir_fail(WEIR_UNIMPLEMENTED, "_FusedBatchNormEx has no activation mode '%.*s'", (int)mode.size,
+                         mode.data);
     if (bind->node->num_inputs > 5)
         return weir_fail(WEIR_UNIMPLEMENTED, "_FusedBatchNormEx with %d side inputs is not implemented",
                          bind->node->num_inputs - 5);
@@ -262,8 +265,8 @@ static weir_status run_backward(const void *state, void *const *arguments, weir_
     const float *dy = take_image(layout, context->team, arguments[0], dy_floats, moved);
     const float *x = take_image(layout, context->team, arguments[1], x_floats, moved);
     float *dx = is_plain(layout) ? outputs[0] : dy_floats;
-    weir_batch_norm_gradient(s->kernels, &s->options, context->team, dy, x, arguments[2], arguments[3], arguments[4], dx,
-                             outputs[1], outputs[2], scratch);
+    weir_batch_norm_gradient(s->kernels, &s->options, context->team, dy, x, arguments[2], arguments[3], arguments[4],
+                             dx, outputs[1], outputs[2], scratch);
     if (!is_plain(layout))
         give_image(layout, context->team, dx, moved, outputs[0]);
     return WEIR_STATUS_OK;

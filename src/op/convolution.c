@@ -19,7 +19,8 @@ static weir_status check_depths(int64_t in, weir_shape filter)
         return weir_fail(WEIR_INVALID_ARGUMENT, "Depth of filter must not be 0");
     if (in % depth != 0)
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Depth of input (%" PRId64 ") is not a multiple of input depth of filter (%" PRId64 ")", in, depth);
+                         "Depth of input (%" PRId64 ") is not a multiple of input depth of filter (%" PRId64 ")", in,
+                         depth);
     int64_t groups = in / depth;
     if (groups > 1 && filter.dims[3] >= 0 && filter.dims[3] % groups != 0)
         return weir_fail(WEIR_INVALID_ARGUMENT,
@@ -58,7 +59,8 @@ static weir_status infer_input_gradient(weir_infer *infer)
     int64_t count = sizes.dims[0];
     if (count >= 0 && count != 4 && count != 2)
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Conv2DBackpropInput requires input_sizes to contain 4 values or 2 values, but got: %" PRId64, count);
+                         "Conv2DBackpropInput requires input_sizes to contain 4 values or 2 values, but got: %" PRId64,
+                         count);
     weir_shape given;
     weir_shape out = weir_shape_of_rank(4);
     WEIR_TRY(weir_infer_shape_input(infer, 0, &given));
@@ -172,11 +174,13 @@ static const weir_op_def ops[] = {
      .attrs = CONVOLUTION_ATTRS(float_and_int32), .infer = infer_conv2d, .gradient_kind = WEIR_GRADIENT_FUNCTION,
      .gradient = grad_conv2d},
     {"Conv2DBackpropFilter",
-     .inputs = WEIR_ARGS({"input", .type_attr = "T"}, {"filter_sizes", .type = WEIR_INT32}, {"out_backprop", .type_attr = "T"}),
+     .inputs = WEIR_ARGS({"input", .type_attr = "T"}, {"filter_sizes", .type = WEIR_INT32},
+                         {"out_backprop", .type_attr = "T"}),
      OUTPUT, .attrs = CONVOLUTION_ATTRS(float_types), .infer = infer_filter_gradient,
      .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_filter_gradient},
     {"Conv2DBackpropInput",
-     .inputs = WEIR_ARGS({"input_sizes", .type = WEIR_INT32}, {"filter", .type_attr = "T"}, {"out_backprop", .type_attr = "T"}),
+     .inputs = WEIR_ARGS({"input_sizes", .type = WEIR_INT32}, {"filter", .type_attr = "T"},
+                         {"out_backprop", .type_attr = "T"}),
      OUTPUT, .attrs = CONVOLUTION_ATTRS(float_and_int32), .infer = infer_input_gradient,
      .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_input_gradient},
     {"_FusedConv2D",
@@ -187,11 +191,16 @@ static const weir_op_def ops[] = {
          WEIR_A_TYPE("T", fused_types),
          {.name = "TArgs", .kind = WEIR_ATTR_LIST + WEIR_ATTR_TYPE, .has_minimum = true, .minimum = 1},
          WEIR_A_INT_MIN("num_args", 0),
-         {.name = "num_host_args", .kind = WEIR_ATTR_INT, .has_default = true, .value = {.kind = WEIR_ATTR_INT},
+         {.name = "num_host_args",
+          .kind = WEIR_ATTR_INT,
+          .has_default = true,
+          .value = {.kind = WEIR_ATTR_INT},
           .has_minimum = true},
          STRIDES, PADDING, EXPLICIT, WEIR_A_CHOICE("data_format", "NHWC", WEIR_TEXTS("NHWC", "NCHW", "NCHW_VECT_C")),
          WEIR_A_CHOICE("filter_format", "HWIO", WEIR_TEXTS("HWIO", "OIHW", "OIHW_VECT_I")), DILATIONS, CUDNN,
-         {.name = "fused_ops", .kind = WEIR_ATTR_LIST + WEIR_ATTR_STRING, .has_default = true,
+         {.name = "fused_ops",
+          .kind = WEIR_ATTR_LIST + WEIR_ATTR_STRING,
+          .has_default = true,
           .value = {.kind = WEIR_ATTR_LIST + WEIR_ATTR_STRING}},
          WEIR_A_FLOAT("epsilon", 0.0001f), WEIR_A_FLOAT("leakyrelu_alpha", 0.2f)),
      .infer = infer_conv2d},

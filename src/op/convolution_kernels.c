@@ -90,25 +90,27 @@ static weir_status check_forward(const weir_node *node, const weir_window *windo
     if (x->rank != 4)
         return weir_fail(WEIR_INVALID_ARGUMENT, "convolution input must be 4-dimensional: %s", WEIR_SHAPE_TEXT(*x));
     if (filter->rank != 4)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "convolution filter must be 4-dimensional: %s", WEIR_SHAPE_TEXT(*filter));
+        return weir_fail(WEIR_INVALID_ARGUMENT, "convolution filter must be 4-dimensional: %s",
+                         WEIR_SHAPE_TEXT(*filter));
     if (window->is_nchw)
-        return weir_fail(WEIR_UNIMPLEMENTED,
-                         "The %s op currently only supports the NHWC tensor format on the CPU. The op was given the format: NCHW",
-                         node->op->name);
+        return weir_fail(
+            WEIR_UNIMPLEMENTED,
+            "The %s op currently only supports the NHWC tensor format on the CPU. The op was given the format: NCHW",
+            node->op->name);
     int64_t in = x->dims[3];
     int64_t depth = filter->dims[2];
     if (depth <= 0)
         return weir_fail(WEIR_INVALID_ARGUMENT, "filter depth must be stricly positive, got %" PRId64, depth);
     if (in % depth != 0)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "input depth must be evenly divisible by filter depth: %" PRId64 " vs %" PRId64,
-                         in, depth);
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "input depth must be evenly divisible by filter depth: %" PRId64 " vs %" PRId64, in, depth);
     int64_t groups = in / depth;
     if (groups <= 0)
         return weir_fail(WEIR_INVALID_ARGUMENT, "number of groups must be stricly positive, got %" PRId64, groups);
     if (filter->dims[3] % groups != 0)
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "output depth must be evenly divisible by number of groups: %" PRId64 " vs %" PRId64, filter->dims[3],
-                         groups);
+                         "output depth must be evenly divisible by number of groups: %" PRId64 " vs %" PRId64,
+                         filter->dims[3], groups);
     return WEIR_STATUS_OK;
 }
 
@@ -136,9 +138,9 @@ static weir_status forward_options(weir_bind *bind, weir_convolution_options *op
 
 /* Each group takes its part of the input's channels to its part of the output's; pieces are copied to scratch memory. */
 typedef struct grouped_state {
-    convolution_state convolution; /* of one group */
+    convolution_state convolution;             /* of one group */
     int64_t groups, in_channels, out_channels; /* of one group */
-    weir_copy_plan x, filter, y; /* of the first group: out of the whole input and filter, into the whole output */
+    weir_copy_plan x, filter, y;  /* of the first group: out of the whole input and filter, into the whole output */
     size_t x_at, filter_at, y_at; /* in scratch memory, after that of the convolution */
 } grouped_state;
 
@@ -221,8 +223,8 @@ static weir_status run_fused(const void *state, void *const *arguments, weir_con
     float *y = arguments[s->convolution.output];
     WEIR_TRY(run_convolution(&s->convolution, arguments, context));
     if (s->has_norm)
-        weir_batch_norm_forward(s->kernels, &s->norm, context->team, y, arguments[2], arguments[3], arguments[4], arguments[5],
-                                NULL, y, arguments[s->convolution.output + 1]);
+        weir_batch_norm_forward(s->kernels, &s->norm, context->team, y, arguments[2], arguments[3], arguments[4],
+                                arguments[5], NULL, y, arguments[s->convolution.output + 1]);
     if (s->has_activation)
         weir_unary_run(&s->activation, context->team, y, y);
     return WEIR_STATUS_OK;
@@ -254,7 +256,9 @@ static weir_status read_fused(const weir_node *node, fused_ops *out)
     static const struct {
         const char *name;
         weir_unary_op op;
-    } activations[] = {{"Relu6", WEIR_UNARY_RELU6}, {"Elu", WEIR_UNARY_ELU}, {"Tanh", WEIR_UNARY_TANH},
+    } activations[] = {{"Relu6", WEIR_UNARY_RELU6},
+                       {"Elu", WEIR_UNARY_ELU},
+                       {"Tanh", WEIR_UNARY_TANH},
                        {"Sigmoid", WEIR_UNARY_SIGMOID}};
     const weir_attr_value *fused = weir_node_find_attr(node, "fused_ops");
     const weir_bytes *texts = fused->list.s;
@@ -276,15 +280,16 @@ static weir_status check_vector(const weir_bind *bind, int input, int64_t channe
     const weir_shape *shape = &bind->inputs[input].shape;
     if (shape->rank == 1 && shape->dims[0] == channels)
         return WEIR_STATUS_OK;
-    return weir_fail(WEIR_INVALID_ARGUMENT, "Input %d of %s must be a vector of %" PRId64 " elements, but has shape %s", input,
-                     bind->node->op->name, channels, WEIR_SHAPE_TEXT(*shape));
+    return weir_fail(WEIR_INVALID_ARGUMENT, "Input %d of %s must be a vector of %" PRId64 " elements, but has shape %s",
+                     input, bind->node->op->name, channels, WEIR_SHAPE_TEXT(*shape));
 }
 
 static weir_status check_fused(const weir_bind *bind, const weir_convolution_options *options, const fused_ops *fused)
 {
     int vectors = fused->norm ? 4 : 1;
     if (bind->inputs[0].shape.dims[3] != options->in_channels)
-        return weir_fail(WEIR_UNIMPLEMENTED, "%s with input depth %" PRId64 " and filter depth %" PRId64 " is not implemented",
+        return weir_fail(WEIR_UNIMPLEMENTED,
+                         "%s with input depth %" PRId64 " and filter depth %" PRId64 " is not implemented",
                          bind->node->op->name, bind->inputs[0].shape.dims[3], options->in_channels);
     if (fused->norm && options->type != WEIR_FLOAT)
         return weir_fail(WEIR_UNIMPLEMENTED, "%s with batch norm is not implemented for %s", bind->node->op->name,
@@ -343,8 +348,8 @@ static weir_status bind_fused(weir_bind *bind)
 /* ---- Gradients ---- */
 
 /* What is checked for both gradients, in TensorFlow's order; label is its name for the op. */
-static weir_status check_gradient(const weir_window *window, const char *label, const weir_shape *x, const weir_shape *filter,
-                                  const weir_shape *dy)
+static weir_status check_gradient(const weir_window *window, const char *label, const weir_shape *x,
+                                  const weir_shape *filter, const weir_shape *dy)
 {
     if (window->is_nchw)
         return weir_fail(WEIR_INVALID_ARGUMENT, "%sOp only supports NHWC.", label);
@@ -365,15 +370,16 @@ static weir_status check_gradient(const weir_window *window, const char *label, 
     if (filter->dims[3] != dy->dims[3])
         return weir_fail(WEIR_INVALID_ARGUMENT, "%s: filter and out_backprop must have the same out_depth", label);
     if (x->dims[3] != filter->dims[2])
-        return weir_fail(WEIR_UNIMPLEMENTED,
-                         "Gradients for grouped convolutions are not supported on CPU. Please file a feature request if you run "
-                         "into this issue. Computed input depth %" PRId64 " doesn't match filter input depth %" PRId64,
-                         x->dims[3], filter->dims[2]);
+        return weir_fail(
+            WEIR_UNIMPLEMENTED,
+            "Gradients for grouped convolutions are not supported on CPU. Please file a feature request if you run "
+            "into this issue. Computed input depth %" PRId64 " doesn't match filter input depth %" PRId64,
+            x->dims[3], filter->dims[2]);
     return WEIR_STATUS_OK;
 }
 
-static weir_status check_spatial(const char *label, const weir_window *window, int direction, int64_t in, int64_t filter,
-                                 int64_t actual, int64_t computed)
+static weir_status check_spatial(const char *label, const weir_window *window, int direction, int64_t in,
+                                 int64_t filter, int64_t actual, int64_t computed)
 {
     if (actual == computed)
         return WEIR_STATUS_OK;
@@ -381,13 +387,13 @@ static weir_status check_spatial(const char *label, const weir_window *window, i
                      "%s: Size of out_backprop doesn't match computed: actual = %" PRId64 ", computed = %" PRId64
                      " spatial_dim: %d input: %" PRId64 " filter: %" PRId64 " output: %" PRId64 " stride: %" PRId64
                      " dilation: %" PRId64,
-                     label, actual, computed, window->first_axis + direction, in, filter, actual, window->stride[direction],
-                     window->dilation[direction]);
+                     label, actual, computed, window->first_axis + direction, in, filter, actual,
+                     window->stride[direction], window->dilation[direction]);
 }
 
 /* The options of a gradient whose three shapes are given. */
-static weir_status gradient_options(const weir_bind *bind, const char *label, const weir_shape *x, const weir_shape *filter,
-                                    const weir_shape *dy, weir_convolution_options *options)
+static weir_status gradient_options(const weir_bind *bind, const char *label, const weir_shape *x,
+                                    const weir_shape *filter, const weir_shape *dy, weir_convolution_options *options)
 {
     weir_window window;
     WEIR_TRY(weir_window_of_convolution(bind->node, &window));
@@ -402,13 +408,15 @@ static weir_status gradient_options(const weir_bind *bind, const char *label, co
 }
 
 /* The shape of x from four numbers, or from height and width alone. */
-static weir_status read_input_sizes(const weir_bind *bind, const weir_shape *filter, const weir_shape *dy, weir_shape *out)
+static weir_status read_input_sizes(const weir_bind *bind, const weir_shape *filter, const weir_shape *dy,
+                                    weir_shape *out)
 {
     int64_t sizes[4];
     int64_t count = weir_bind_ints(bind, 0, sizes, 4);
     if (bind->inputs[0].shape.rank != 1 || (count != 4 && count != 2))
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Conv2DBackpropInput requires input_sizes to contain 4 values or 2 values, but got: %" PRId64, count);
+                         "Conv2DBackpropInput requires input_sizes to contain 4 values or 2 values, but got: %" PRId64,
+                         count);
     if (dy->rank != 4)
         return weir_fail(WEIR_INVALID_ARGUMENT, "input_sizes must be 4-dimensional, got: %d", dy->rank);
     if (count == 2 && filter->rank == 4) {
@@ -453,9 +461,17 @@ static const weir_dtype kernel_types[] = {WEIR_FLOAT, WEIR_DOUBLE, WEIR_HALF, WE
 const weir_kernel weir_convolution_op_kernels[] = {
     {.op = "Conv2D", TYPES, .bind = bind_conv2d, .on_accelerators = true},
     {.op = "_FusedConv2D", TYPES, .bind = bind_fused, .on_accelerators = true},
-    {.op = "Conv2DBackpropInput", TYPES, .bind = bind_input_gradient, .shape_inputs = WEIR_INPUT(0), .on_accelerators = true,
+    {.op = "Conv2DBackpropInput",
+     TYPES,
+     .bind = bind_input_gradient,
+     .shape_inputs = WEIR_INPUT(0),
+     .on_accelerators = true,
      .host_inputs = WEIR_INPUT(0)},
-    {.op = "Conv2DBackpropFilter", TYPES, .bind = bind_filter_gradient, .shape_inputs = WEIR_INPUT(1), .on_accelerators = true,
+    {.op = "Conv2DBackpropFilter",
+     TYPES,
+     .bind = bind_filter_gradient,
+     .shape_inputs = WEIR_INPUT(1),
+     .on_accelerators = true,
      .host_inputs = WEIR_INPUT(1)},
     {.op = NULL},
 };

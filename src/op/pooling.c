@@ -60,8 +60,9 @@ static weir_output like(const weir_gradient *gradient, const char *op, const wei
         if (value != NULL)
             attrs[count++] = (weir_attr){names[i], *value};
     }
-    return weir_out(weir_op(gradient->scope, op, .inputs = inputs, .num_inputs = num_inputs, .attrs = attrs, .num_attrs = count),
-                    0);
+    return weir_out(
+        weir_op(gradient->scope, op, .inputs = inputs, .num_inputs = num_inputs, .attrs = attrs, .num_attrs = count),
+        0);
 }
 
 static weir_status grad_max_pool(weir_gradient *gradient)
@@ -94,10 +95,11 @@ static weir_status grad_avg_pool_grad(weir_gradient *gradient)
 
 /* ---- Ops ---- */
 
-static const weir_dtype max_pool_types[] = {WEIR_HALF,  WEIR_BFLOAT16, WEIR_FLOAT, WEIR_DOUBLE, WEIR_INT32, WEIR_INT64,
-                                            WEIR_UINT8, WEIR_INT16,    WEIR_INT8,  WEIR_UINT16, WEIR_QINT8, WEIR_INVALID_DTYPE};
-static const weir_dtype max_pool_grad_types[] = {WEIR_FLOAT,  WEIR_DOUBLE, WEIR_INT32,  WEIR_UINT8,  WEIR_INT16,
-                                                 WEIR_INT8,   WEIR_INT64,  WEIR_BFLOAT16, WEIR_UINT16, WEIR_HALF,
+static const weir_dtype max_pool_types[] = {WEIR_HALF,  WEIR_BFLOAT16, WEIR_FLOAT, WEIR_DOUBLE,
+                                            WEIR_INT32, WEIR_INT64,    WEIR_UINT8, WEIR_INT16,
+                                            WEIR_INT8,  WEIR_UINT16,   WEIR_QINT8, WEIR_INVALID_DTYPE};
+static const weir_dtype max_pool_grad_types[] = {WEIR_FLOAT,  WEIR_DOUBLE, WEIR_INT32,        WEIR_UINT8,  WEIR_INT16,
+                                                 WEIR_INT8,   WEIR_INT64,  WEIR_BFLOAT16,     WEIR_UINT16, WEIR_HALF,
                                                  WEIR_UINT32, WEIR_UINT64, WEIR_INVALID_DTYPE};
 static const weir_dtype avg_pool_types[] = {WEIR_HALF, WEIR_BFLOAT16, WEIR_FLOAT, WEIR_DOUBLE, WEIR_INVALID_DTYPE};
 
@@ -119,16 +121,16 @@ static const weir_op_def ops[] = {
                              WEIR_A_CHOICE("data_format", "NHWC", WEIR_TEXTS("NHWC", "NCHW", "NCHW_VECT_C"))),
      .infer = infer_pool, .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_max_pool},
     {"MaxPoolGrad",
-     .inputs = WEIR_ARGS({"orig_input", .type_attr = "T"}, {"orig_output", .type_attr = "T"}, {"grad", .type_attr = "T"}),
-     OUTPUT,
-     .attrs = WEIR_ATTR_DEFS(WINDOW, MAX_PADDING, FORMAT, WEIR_A_TYPE_OR("T", max_pool_grad_types, WEIR_FLOAT)),
+     .inputs =
+         WEIR_ARGS({"orig_input", .type_attr = "T"}, {"orig_output", .type_attr = "T"}, {"grad", .type_attr = "T"}),
+     OUTPUT, .attrs = WEIR_ATTR_DEFS(WINDOW, MAX_PADDING, FORMAT, WEIR_A_TYPE_OR("T", max_pool_grad_types, WEIR_FLOAT)),
      .infer = infer_max_pool_grad, .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_max_pool_grad},
     {"AvgPool", .inputs = WEIR_ARGS({"value", .type_attr = "T"}), OUTPUT,
      .attrs = WEIR_ATTR_DEFS(WINDOW, AVG_PADDING, FORMAT, WEIR_A_TYPE("T", avg_pool_types)), .infer = infer_pool,
      .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_avg_pool},
     {"AvgPoolGrad", .inputs = WEIR_ARGS({"orig_input_shape", .type = WEIR_INT32}, {"grad", .type_attr = "T"}), OUTPUT,
-     .attrs = WEIR_ATTR_DEFS(WINDOW, AVG_PADDING, FORMAT, WEIR_A_TYPE("T", avg_pool_types)), .infer = infer_avg_pool_grad,
-     .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_avg_pool_grad},
+     .attrs = WEIR_ATTR_DEFS(WINDOW, AVG_PADDING, FORMAT, WEIR_A_TYPE("T", avg_pool_types)),
+     .infer = infer_avg_pool_grad, .gradient_kind = WEIR_GRADIENT_FUNCTION, .gradient = grad_avg_pool_grad},
     {.name = NULL},
 };
 

@@ -23,13 +23,13 @@ static weir_status check_window(const weir_window *window, const char *what)
         return weir_fail(WEIR_INVALID_ARGUMENT, "Default %s only supports NHWC on device type CPU", what);
     if (window->batch_size <= 0 || size[0] <= 0 || size[1] <= 0 || window->channel_size <= 0)
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Sliding window ksize must be positive. The specified or inferred ksize is: %" PRId64 ",%" PRId64
-                         ",%" PRId64 ",%" PRId64,
+                         "Sliding window ksize must be positive. The specified or inferred ksize is: %" PRId64
+                         ",%" PRId64 ",%" PRId64 ",%" PRId64,
                          window->batch_size, size[0], size[1], window->channel_size);
     if (window->batch_stride <= 0 || window->channel_stride <= 0)
         return weir_fail(WEIR_INVALID_ARGUMENT,
-                         "Sliding window stride must be positive. The specified or inferred stride is: %" PRId64 ",%" PRId64
-                         ",%" PRId64 ",%" PRId64,
+                         "Sliding window stride must be positive. The specified or inferred stride is: %" PRId64
+                         ",%" PRId64 ",%" PRId64 ",%" PRId64,
                          window->batch_stride, window->stride[0], window->stride[1], window->channel_stride);
     if (window->batch_size != 1 || window->batch_stride != 1)
         return weir_fail(WEIR_UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
@@ -52,8 +52,8 @@ static weir_status check_explicit(const weir_window *window)
         for (int side = 0; side < 2; side++) {
             if (pads[side] >= window->size[i])
                 return weir_fail(WEIR_INVALID_ARGUMENT,
-                                 "%s padding %" PRId64 " needs to be smaller than the window size %" PRId64, sides[i][side],
-                                 pads[side], window->size[i]);
+                                 "%s padding %" PRId64 " needs to be smaller than the window size %" PRId64,
+                                 sides[i][side], pads[side], window->size[i]);
         }
     }
     return WEIR_STATUS_OK;
@@ -104,9 +104,11 @@ static weir_status set_deep_options(const weir_window *window, weir_dtype type, 
         return weir_fail(WEIR_UNIMPLEMENTED,
                          "Depthwise max pooling requires the depth window to evenly divide the input depth");
     if (depth != window->channel_stride)
-        return weir_fail(WEIR_UNIMPLEMENTED, "Depthwise max pooling requires the depth window to equal the depth stride");
+        return weir_fail(WEIR_UNIMPLEMENTED,
+                         "Depthwise max pooling requires the depth window to equal the depth stride");
     if (window->stride[0] != 1 || window->stride[1] != 1)
-        return weir_fail(WEIR_UNIMPLEMENTED, "Depthwise max pooling with strides along width or height is not implemented");
+        return weir_fail(WEIR_UNIMPLEMENTED,
+                         "Depthwise max pooling with strides along width or height is not implemented");
     *options = (weir_pooling_options){.type = type,
                                       .batch = in->dims[0] * in->dims[1] * in->dims[2],
                                       .in_height = 1,
@@ -168,7 +170,8 @@ static weir_status bind_max(weir_bind *bind)
 static weir_status run_max_gradient(const void *state, void *const *arguments, weir_context *context)
 {
     const pool_state *s = state;
-    weir_max_pool_gradient(s->kernels, &s->options, context->team, arguments[0], arguments[1], arguments[2], arguments[3]);
+    weir_max_pool_gradient(s->kernels, &s->options, context->team, arguments[0], arguments[1], arguments[2],
+                           arguments[3]);
     return WEIR_STATUS_OK;
 }
 
@@ -258,7 +261,11 @@ const weir_kernel weir_pooling_op_kernels[] = {
     {.op = "MaxPool", TYPES, .bind = bind_max, .on_accelerators = true},
     {.op = "MaxPoolGrad", TYPES, .bind = bind_max_gradient, .on_accelerators = true},
     {.op = "AvgPool", TYPES, .bind = bind_average, .on_accelerators = true},
-    {.op = "AvgPoolGrad", TYPES, .bind = bind_average_gradient, .shape_inputs = WEIR_INPUT(0), .on_accelerators = true,
+    {.op = "AvgPoolGrad",
+     TYPES,
+     .bind = bind_average_gradient,
+     .shape_inputs = WEIR_INPUT(0),
+     .on_accelerators = true,
      .host_inputs = WEIR_INPUT(0)},
     {.op = NULL},
 };

@@ -22,8 +22,8 @@ static weir_status read_four(const weir_node *node, const char *attr, const char
     if (value == NULL)
         return WEIR_STATUS_OK;
     if (value->list.count != 4)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "%s requires the %s attribute to contain 4 values, but got: %" PRId64, op, what,
-                         value->list.count);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "%s requires the %s attribute to contain 4 values, but got: %" PRId64,
+                         op, what, value->list.count);
     memcpy(out, value->list.i, 4 * sizeof out[0]);
     return WEIR_STATUS_OK;
 }
@@ -38,7 +38,8 @@ static weir_status read_explicit(const weir_node *node, weir_window *window)
     if (window->padding != WEIR_PAD_EXPLICIT)
         return WEIR_STATUS_OK;
     if (count != 8)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "explicit_paddings attribute must contain 8 values, but got: %" PRId64, count);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "explicit_paddings attribute must contain 8 values, but got: %" PRId64,
+                         count);
     const int64_t *pads = value->list.i;
     for (int i = 0; i < 8; i++) {
         if (pads[i] < 0)
@@ -115,8 +116,8 @@ static weir_status infer_valid(const weir_window *window, int direction, int64_t
         in += window->before[direction] + window->after[direction];
     int64_t extent = (size - 1) * window->dilation[direction] + 1;
     if (extent > in)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Negative dimension size caused by subtracting %" PRId64 " from %" PRId64,
-                         extent, in);
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "Negative dimension size caused by subtracting %" PRId64 " from %" PRId64, extent, in);
     *out = (in - extent) / window->stride[direction] + 1;
     return WEIR_STATUS_OK;
 }

@@ -16,9 +16,9 @@ typedef struct weir_window {
     weir_window_padding padding;
     int64_t size[2]; /* of a pool's window */
     int64_t stride[2];
-    int64_t dilation[2]; /* 1 for pools */
-    int64_t before[2], after[2]; /* explicit padding */
-    int64_t batch_size, channel_size;       /* the window along the other axes: 1 for convolutions */
+    int64_t dilation[2];              /* 1 for pools */
+    int64_t before[2], after[2];      /* explicit padding */
+    int64_t batch_size, channel_size; /* the window along the other axes: 1 for convolutions */
     int64_t batch_stride, channel_stride;
     int64_t batch_dilation, channel_dilation;
 } weir_window;

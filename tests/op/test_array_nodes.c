@@ -272,7 +272,8 @@ static void conv2d(built *b)
 }
 
 /* One of the two gradients of Conv2D, with its constant. */
-static void conv2d_gradient(built *b, const char *op, weir_scope s, weir_output first, weir_output second, weir_output third)
+static void conv2d_gradient(built *b, const char *op, weir_scope s, weir_output first, weir_output second,
+                            weir_output third)
 {
     give(b, weir_out(weir_op(s, op, WEIR_INPUTS(first, second, third),
                              WEIR_ATTRS(WEIR_ATTR_INTS("strides", one_strides, 4), WEIR_ATTR_S("padding", "SAME")),
@@ -312,8 +313,8 @@ static void avg_pool_grad(built *b)
     weir_scope s = named(b, "AvgPoolGrad");
     weir_output shape = INTS(s, "orig_input_shape", 2, 4, 4, 1);
     give(b, weir_out(weir_op(s, "AvgPoolGrad", WEIR_INPUTS(shape, x),
-                             WEIR_ATTRS(WEIR_ATTR_INTS("ksize", two_strides, 4), WEIR_ATTR_INTS("strides", two_strides, 4),
-                                        WEIR_ATTR_S("padding", "VALID")),
+                             WEIR_ATTRS(WEIR_ATTR_INTS("ksize", two_strides, 4),
+                                        WEIR_ATTR_INTS("strides", two_strides, 4), WEIR_ATTR_S("padding", "VALID")),
                              .name = weir_scope_name(s)),
                      0));
 }
@@ -333,7 +334,8 @@ static void batch_norm_inference(built *b)
     weir_output x = x_of(b, WEIR_SHAPE(2, 4, 4, 3));
     weir_output s = place(b, "s", WEIR_SHAPE(3), true);
     weir_output o = place(b, "o", WEIR_SHAPE(3), true);
-    give(b, weir_out(weir_op(b->s, "FusedBatchNormV3", WEIR_INPUTS(x, s, o, s, o), WEIR_ATTRS(WEIR_ATTR_B("is_training", false))),
+    give(b, weir_out(weir_op(b->s, "FusedBatchNormV3", WEIR_INPUTS(x, s, o, s, o),
+                             WEIR_ATTRS(WEIR_ATTR_B("is_training", false))),
                      0));
 }
 
