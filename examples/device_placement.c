@@ -16,7 +16,8 @@ static struct {
 
 static const weir_flag table[] = {
     WEIR_FLAG_HEADING("Adds numbers on devices and says where."),
-    WEIR_FLAG_BOOLEAN("soft_placement", &flags.soft_placement, "let a device that is not there give way to one that is"),
+    WEIR_FLAG_BOOLEAN("soft_placement", &flags.soft_placement,
+                      "let a device that is not there give way to one that is"),
     WEIR_PROGRAM_FLAGS(&flags.program),
     WEIR_FLAGS_END,
 };

@@ -136,8 +136,8 @@ static weir_status print_step(const network *net, weir_session *session, weir_st
     return WEIR_STATUS_OK;
 }
 
-static weir_status train_epoch(const network *net, weir_session *session, weir_step *step, weir_mnist *mnist, int64_t epoch,
-                               weir_progress *progress)
+static weir_status train_epoch(const network *net, weir_session *session, weir_step *step, weir_mnist *mnist,
+                               int64_t epoch, weir_progress *progress)
 {
     int64_t steps = weir_mnist_count(mnist, WEIR_MNIST_TRAIN) / flags.batch_size;
     for (int64_t i = 1; i <= steps && !interrupted; i++) {
@@ -173,9 +173,10 @@ static weir_status train(const network *net, weir_session *session, weir_mnist *
         snprintf(path, sizeof path, "%s/model.ckpt", flags.model_dir);
         WEIR_TRY(weir_saver_save(net->saver, session, path, .global_step = WEIR_STEP(epoch)));
     }
-    return weir_program_trace(&flags.program, session,
-                              &(weir_run_options){.feeds = {{net->x, weir_step_feed(step, 0)}, {net->y, weir_step_feed(step, 1)}},
-                                                  .targets = {net->train}});
+    return weir_program_trace(
+        &flags.program, session,
+        &(weir_run_options){.feeds = {{net->x, weir_step_feed(step, 0)}, {net->y, weir_step_feed(step, 1)}},
+                            .targets = {net->train}});
 }
 
 static weir_status run(void)

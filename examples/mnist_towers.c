@@ -21,7 +21,11 @@ static struct {
     double learning_rate;
     const char *devices, *model_dir;
     bool restore;
-} flags = {.max_epoch = 5, .batch_size = 1024, .learning_rate = 0.001, .devices = "/cpu:0,/cpu:1", .model_dir = "models/mnist_towers"};
+} flags = {.max_epoch = 5,
+           .batch_size = 1024,
+           .learning_rate = 0.001,
+           .devices = "/cpu:0,/cpu:1",
+           .model_dir = "models/mnist_towers"};
 
 static const weir_flag table[] = {
     WEIR_FLAG_HEADING("Learns handwritten digits with a convolutional network on several devices."),
@@ -67,7 +71,8 @@ static weir_status read_devices(void)
         return weir_fail(WEIR_INVALID_ARGUMENT, "--devices is too long");
     for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ",")) {
         if (towers.count == MOST_TOWERS || strlen(name) >= sizeof towers.names[0] || name[0] == '\0')
-            return weir_fail(WEIR_INVALID_ARGUMENT, "--devices=%s: at most %d devices such as /gpu:0", flags.devices, MOST_TOWERS);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "--devices=%s: at most %d devices such as /gpu:0", flags.devices,
+                             MOST_TOWERS);
         int number = 0;
         if (sscanf(name, "/cpu:%d", &number) == 1 && number >= towers.cpus)
             towers.cpus = number + 1;
@@ -93,7 +98,8 @@ static weir_status choose_session(weir_session_options *options)
             wanted = number + 1;
     }
     if (wanted > gpus)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "--devices=%s needs %d GPUs, and there are %d (WEIR_SIM_GPUS=%d simulates some)",
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "--devices=%s needs %d GPUs, and there are %d (WEIR_SIM_GPUS=%d simulates some)",
                          flags.devices, wanted, gpus, wanted);
     return WEIR_STATUS_OK;
 }
@@ -143,7 +149,8 @@ static network build(weir_scope s)
         gradients[i] = weir_compute_gradients(t, optimizer, loss[i]);
         rows[i] = weir_rows(t, x);
     }
-    weir_gradient_set *mean = weir_average_gradients(s, gradients, n, .weights = rows); // uneven parts count by their rows
+    weir_gradient_set *mean =
+        weir_average_gradients(s, gradients, n, .weights = rows); // uneven parts count by their rows
     net.train = weir_apply_gradients(s, optimizer, mean);
     net.loss = weir_average_outputs(s, loss, n, .weights = rows);
 
@@ -211,8 +218,8 @@ static weir_status print_step(const network *net, weir_session *session, weir_st
     return WEIR_STATUS_OK;
 }
 
-static weir_status train_epoch(const network *net, weir_session *session, weir_step *step, weir_mnist *mnist, int64_t epoch,
-                               weir_progress *progress)
+static weir_status train_epoch(const network *net, weir_session *session, weir_step *step, weir_mnist *mnist,
+                               int64_t epoch, weir_progress *progress)
 {
     int64_t steps = weir_mnist_count(mnist, WEIR_MNIST_TRAIN) / batch_rows();
     for (int64_t i = 1; i <= steps && !interrupted; i++) {
@@ -248,9 +255,10 @@ static weir_status train(const network *net, weir_session *session, weir_mnist *
         snprintf(path, sizeof path, "%s/model.ckpt", flags.model_dir);
         WEIR_TRY(weir_saver_save(net->saver, session, path, .global_step = WEIR_STEP(epoch)));
     }
-    return weir_program_trace(&flags.program, session,
-                              &(weir_run_options){.feeds = {{net->x, weir_step_feed(step, 0)}, {net->y, weir_step_feed(step, 1)}},
-                                                  .targets = {net->train}});
+    return weir_program_trace(
+        &flags.program, session,
+        &(weir_run_options){.feeds = {{net->x, weir_step_feed(step, 0)}, {net->y, weir_step_feed(step, 1)}},
+                            .targets = {net->train}});
 }
 
 static weir_status run(void)

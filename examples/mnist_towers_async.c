@@ -22,7 +22,11 @@ static struct {
     double learning_rate;
     const char *devices, *model_dir;
     bool restore;
-} flags = {.max_epoch = 5, .batch_size = 1024, .learning_rate = 0.001, .devices = "/cpu:0,/cpu:1", .model_dir = "models/mnist_towers_async"};
+} flags = {.max_epoch = 5,
+           .batch_size = 1024,
+           .learning_rate = 0.001,
+           .devices = "/cpu:0,/cpu:1",
+           .model_dir = "models/mnist_towers_async"};
 
 static const weir_flag table[] = {
     WEIR_FLAG_HEADING("Learns handwritten digits with a convolutional network on several devices that do not wait."),
@@ -68,7 +72,8 @@ static weir_status read_devices(void)
         return weir_fail(WEIR_INVALID_ARGUMENT, "--devices is too long");
     for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ",")) {
         if (towers.count == MOST_TOWERS || strlen(name) >= sizeof towers.names[0] || name[0] == '\0')
-            return weir_fail(WEIR_INVALID_ARGUMENT, "--devices=%s: at most %d devices such as /gpu:0", flags.devices, MOST_TOWERS);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "--devices=%s: at most %d devices such as /gpu:0", flags.devices,
+                             MOST_TOWERS);
         int number = 0;
         if (sscanf(name, "/cpu:%d", &number) == 1 && number >= towers.cpus)
             towers.cpus = number + 1;
@@ -94,7 +99,8 @@ static weir_status choose_session(weir_session_options *options)
             wanted = number + 1;
     }
     if (wanted > gpus)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "--devices=%s needs %d GPUs, and there are %d (WEIR_SIM_GPUS=%d simulates some)",
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "--devices=%s needs %d GPUs, and there are %d (WEIR_SIM_GPUS=%d simulates some)",
                          flags.devices, wanted, gpus, wanted);
     return WEIR_STATUS_OK;
 }
@@ -109,7 +115,7 @@ typedef struct tower {
 
 typedef struct network {
     tower towers[MOST_TOWERS];
-    weir_output x, y;      // of the inference form
+    weir_output x, y; // of the inference form
     weir_output accuracy;
     weir_evaluation *test; // the same, counted over several batches
     weir_node *init;
@@ -201,8 +207,8 @@ typedef struct epoch {
     weir_session *session;
     weir_mnist *mnist;
     int64_t number, steps;
-    atomic_llong taken;    // steps that somebody does or did
-    atomic_bool is_failed; // somebody did not get through: no more steps
+    atomic_llong taken;     // steps that somebody does or did
+    atomic_bool is_failed;  // somebody did not get through: no more steps
     weir_progress progress; // of the first tower
 } epoch;
 
@@ -220,8 +226,8 @@ static weir_status print_step(const epoch *e, weir_step *step, int64_t number)
     WEIR_AUTO(weir_tensor) *accuracy = NULL;
     WEIR_TRY(weir_run(e->session, .feeds = {{e->net->x, weir_step_feed(step, 0)}, {e->net->y, weir_step_feed(step, 1)}},
                       .fetches = {e->net->accuracy}, .results = {&accuracy}));
-    printf("Epoch:[%lld] [%lld / %lld ] loos:%.7g, acc:%.7g\n", (long long)e->number, (long long)number, (long long)e->steps,
-           *weir_step_result_float(step, 0), *weir_tensor_floats(accuracy));
+    printf("Epoch:[%lld] [%lld / %lld ] loos:%.7g, acc:%.7g\n", (long long)e->number, (long long)number,
+           (long long)e->steps, *weir_step_result_float(step, 0), *weir_tensor_floats(accuracy));
     fflush(stdout);
     return WEIR_STATUS_OK;
 }

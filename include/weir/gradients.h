@@ -25,8 +25,8 @@ typedef struct weir_gradients_options {
     const weir_output *grad_ys; /* one for each y, null entries allowed; NULL: ones */
     weir_node *const *stops;    /* no gradient flows through these */
     int num_stops;
-    bool colocate;              /* each gradient node is placed with its forward node */
-    bool gate;                  /* nobody uses one gradient of a node before all of them are there (GATE_OP) */
+    bool colocate; /* each gradient node is placed with its forward node */
+    bool gate;     /* nobody uses one gradient of a node before all of them are there (GATE_OP) */
 } weir_gradients_options;
 
 /* Writes the gradient for each x; none where ys do not depend on it. options may be NULL. An op on the way whose gradient

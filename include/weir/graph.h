@@ -337,7 +337,7 @@ typedef struct weir_import_options {
     const weir_bytes *input_names; /* tensors of the GraphDef ("x:0") that are replaced ... */
     const weir_output *inputs;     /* ... by these */
     int num_inputs;
-    bool is_text;                  /* the bytes are in text form */
+    bool is_text; /* the bytes are in text form */
 } weir_import_options;
 
 /* Adds the nodes of a serialized GraphDef under the scope; options may be NULL. Nothing is added on failure: all unknown

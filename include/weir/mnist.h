@@ -47,7 +47,8 @@ WEIR_API int64_t weir_mnist_count(const weir_mnist *mnist, weir_mnist_part part)
  * images: float [n, ...] of 784 elements a row, byte * (1/255) in float; or uint8, the bytes. labels: [n] int32, int64 or
  * uint8, class numbers; or float [n, 10], a 1 at the class. Either may be NULL. INVALID_ARGUMENT for other types, shapes or
  * unequal rows. */
-WEIR_API WEIR_WARN_UNUSED weir_status weir_mnist_next_batch(weir_mnist *mnist, weir_tensor *images, weir_tensor *labels);
+WEIR_API WEIR_WARN_UNUSED weir_status weir_mnist_next_batch(weir_mnist *mnist, weir_tensor *images,
+                                                            weir_tensor *labels);
 
 /* Times that the training images have been gone through. */
 WEIR_API int64_t weir_mnist_epochs(const weir_mnist *mnist);

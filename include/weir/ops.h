@@ -65,9 +65,9 @@ typedef struct weir_random_options {
     const char *name;
     weir_dtype dtype; /* 0: float */
     weir_seed seed;
-    double mean;      /* normal and truncated normal */
-    double stddev;    /* 0 means 1 */
-    double minimum;   /* uniform: [minimum, maximum); both 0 mean [0, 1) */
+    double mean;    /* normal and truncated normal */
+    double stddev;  /* 0 means 1 */
+    double minimum; /* uniform: [minimum, maximum); both 0 mean [0, 1) */
     double maximum;
 } weir_random_options;
 
@@ -90,8 +90,8 @@ typedef struct weir_one_hot_options {
 typedef struct weir_const_value {
     weir_dtype dtype;
     weir_shape shape;
-    const void *elements;      /* of dtype, row-major */
-    const char *const *texts;  /* for strings */
+    const void *elements;     /* of dtype, row-major */
+    const char *const *texts; /* for strings */
 } weir_const_value;
 #ifndef __cplusplus
 #define WEIR_COUNT_(type, ...) ((int64_t)(sizeof((const type[]){__VA_ARGS__}) / sizeof(type)))
@@ -112,7 +112,8 @@ typedef struct weir_const_value {
 #endif
 WEIR_API weir_output(weir_const)(weir_scope s, weir_const_value value, const weir_name_options *options);
 WEIR_API weir_output weir_const_tensor(weir_scope s, const weir_tensor *value, const char *name);
-WEIR_API weir_output(weir_placeholder)(weir_scope s, weir_dtype dtype, weir_shape shape, const weir_name_options *options);
+WEIR_API weir_output(weir_placeholder)(weir_scope s, weir_dtype dtype, weir_shape shape,
+                                       const weir_name_options *options);
 /* A constant filled with one value: a Const that holds it once. */
 WEIR_API weir_output weir_fill_const(weir_scope s, weir_dtype dtype, weir_shape shape, double value, const char *name);
 
@@ -134,42 +135,63 @@ WEIR_BINARY_OPS(WEIR_DECLARE_BINARY)
 
 /* The rest, each with its own parameters */
 WEIR_API weir_output(weir_add_n)(weir_scope s, const weir_output *inputs, int count, const weir_name_options *options);
-WEIR_API weir_output(weir_select)(weir_scope s, weir_output condition, weir_output x, weir_output y, const weir_name_options *options); /* SelectV2 */
-WEIR_API weir_output(weir_cast)(weir_scope s, weir_output x, weir_dtype dtype, const weir_name_options *options); /* x itself when it has the type */
-WEIR_API weir_output(weir_matmul)(weir_scope s, weir_output a, weir_output b, const weir_matmul_options *options); /* [m, k] [k, n] */
-WEIR_API weir_output(weir_reshape)(weir_scope s, weir_output x, weir_shape shape, const weir_name_options *options); /* one -1 allowed */
+WEIR_API weir_output(weir_select)(weir_scope s, weir_output condition, weir_output x, weir_output y,
+                                  const weir_name_options *options); /* SelectV2 */
+WEIR_API weir_output(weir_cast)(weir_scope s, weir_output x, weir_dtype dtype,
+                                const weir_name_options *options); /* x itself when it has the type */
+WEIR_API weir_output(weir_matmul)(weir_scope s, weir_output a, weir_output b,
+                                  const weir_matmul_options *options); /* [m, k] [k, n] */
+WEIR_API weir_output(weir_reshape)(weir_scope s, weir_output x, weir_shape shape,
+                                   const weir_name_options *options); /* one -1 allowed */
 WEIR_API weir_output(weir_expand_dims)(weir_scope s, weir_output x, int axis, const weir_name_options *options);
 WEIR_API weir_output(weir_squeeze)(weir_scope s, weir_output x, weir_axes axes, const weir_name_options *options);
-WEIR_API weir_output(weir_transpose)(weir_scope s, weir_output x, weir_axes permutation, const weir_name_options *options); /* not set: reversed */
-WEIR_API weir_output(weir_concat)(weir_scope s, const weir_output *inputs, int count, int axis, const weir_name_options *options);
-WEIR_API weir_output(weir_stack)(weir_scope s, const weir_output *inputs, int count, int axis, const weir_name_options *options); /* Pack */
-WEIR_API weir_node *(weir_unstack)(weir_scope s, weir_output x, int count, int axis, const weir_name_options *options); /* Unpack: one output each */
-WEIR_API weir_node *(weir_split)(weir_scope s, weir_output x, int parts, int axis, const weir_name_options *options); /* one output each */
-WEIR_API weir_output(weir_slice)(weir_scope s, weir_output x, weir_output begin, weir_output extent, const weir_name_options *options);
-WEIR_API weir_output(weir_strided_slice)(weir_scope s, weir_output x, weir_output begin, weir_output end, weir_output strides, const weir_slice_options *options);
-WEIR_API weir_output(weir_gather)(weir_scope s, weir_output params, weir_output indices, int axis, const weir_name_options *options); /* GatherV2 */
-WEIR_API weir_output(weir_range)(weir_scope s, weir_output start, weir_output limit, weir_output delta, const weir_name_options *options);
+WEIR_API weir_output(weir_transpose)(weir_scope s, weir_output x, weir_axes permutation,
+                                     const weir_name_options *options); /* not set: reversed */
+WEIR_API weir_output(weir_concat)(weir_scope s, const weir_output *inputs, int count, int axis,
+                                  const weir_name_options *options);
+WEIR_API weir_output(weir_stack)(weir_scope s, const weir_output *inputs, int count, int axis,
+                                 const weir_name_options *options); /* Pack */
+WEIR_API weir_node *(weir_unstack)(weir_scope s, weir_output x, int count, int axis,
+                                   const weir_name_options *options); /* Unpack: one output each */
+WEIR_API weir_node *(weir_split)(weir_scope s, weir_output x, int parts, int axis,
+                                 const weir_name_options *options); /* one output each */
+WEIR_API weir_output(weir_slice)(weir_scope s, weir_output x, weir_output begin, weir_output extent,
+                                 const weir_name_options *options);
+WEIR_API weir_output(weir_strided_slice)(weir_scope s, weir_output x, weir_output begin, weir_output end,
+                                         weir_output strides, const weir_slice_options *options);
+WEIR_API weir_output(weir_gather)(weir_scope s, weir_output params, weir_output indices, int axis,
+                                  const weir_name_options *options); /* GatherV2 */
+WEIR_API weir_output(weir_range)(weir_scope s, weir_output start, weir_output limit, weir_output delta,
+                                 const weir_name_options *options);
 WEIR_API weir_output(weir_one_hot)(weir_scope s, weir_output indices, int depth, const weir_one_hot_options *options);
-WEIR_API weir_output(weir_clip_by_value)(weir_scope s, weir_output x, double low, double high, const weir_name_options *options);
+WEIR_API weir_output(weir_clip_by_value)(weir_scope s, weir_output x, double low, double high,
+                                         const weir_name_options *options);
 WEIR_API weir_output(weir_argmax)(weir_scope s, weir_output x, int axis, const weir_name_options *options); /* int64 */
 WEIR_API weir_output(weir_argmin)(weir_scope s, weir_output x, int axis, const weir_name_options *options);
-WEIR_API weir_output(weir_in_top_k)(weir_scope s, weir_output predictions, weir_output targets, int k, const weir_name_options *options); /* InTopKV2 */
+WEIR_API weir_output(weir_in_top_k)(weir_scope s, weir_output predictions, weir_output targets, int k,
+                                    const weir_name_options *options); /* InTopKV2 */
 WEIR_API weir_output(weir_cumsum)(weir_scope s, weir_output x, int axis, const weir_name_options *options);
 #define WEIR_REDUCE_OPS(X) X(sum) X(mean) X(prod) X(max) X(min) X(all) X(any)
 #define WEIR_DECLARE_REDUCE(name) WEIR_API weir_output(weir_reduce_##name)(weir_scope s, weir_output x, const weir_reduce_options *options);
 WEIR_REDUCE_OPS(WEIR_DECLARE_REDUCE)
-WEIR_API weir_output(weir_conv2d_op)(weir_scope s, weir_output x, weir_output filter, const weir_window_options *options); /* [n,h,w,c] [kh,kw,c,o] */
-WEIR_API weir_output(weir_max_pool)(weir_scope s, weir_output x, int height, int width, const weir_window_options *options);
-WEIR_API weir_output(weir_avg_pool)(weir_scope s, weir_output x, int height, int width, const weir_window_options *options);
+WEIR_API weir_output(weir_conv2d_op)(weir_scope s, weir_output x, weir_output filter,
+                                     const weir_window_options *options); /* [n,h,w,c] [kh,kw,c,o] */
+WEIR_API weir_output(weir_max_pool)(weir_scope s, weir_output x, int height, int width,
+                                    const weir_window_options *options);
+WEIR_API weir_output(weir_avg_pool)(weir_scope s, weir_output x, int height, int width,
+                                    const weir_window_options *options);
 /* logits and labels [n, classes] -> [n]; no gradient to the labels, as TensorFlow's v1 form */
-WEIR_API weir_output(weir_softmax_cross_entropy)(weir_scope s, weir_output logits, weir_output labels, const weir_name_options *options);
+WEIR_API weir_output(weir_softmax_cross_entropy)(weir_scope s, weir_output logits, weir_output labels,
+                                                 const weir_name_options *options);
 /* logits [n, classes], labels [n] int32 or int64 -> [n] */
-WEIR_API weir_output(weir_sparse_softmax_cross_entropy)(weir_scope s, weir_output logits, weir_output labels, const weir_name_options *options);
+WEIR_API weir_output(weir_sparse_softmax_cross_entropy)(weir_scope s, weir_output logits, weir_output labels,
+                                                        const weir_name_options *options);
 WEIR_API weir_output(weir_random_uniform)(weir_scope s, weir_output shape, const weir_random_options *options);
 WEIR_API weir_output(weir_random_normal)(weir_scope s, weir_output shape, const weir_random_options *options);
 WEIR_API weir_output(weir_truncated_normal)(weir_scope s, weir_output shape, const weir_random_options *options);
 WEIR_API weir_output(weir_random_shuffle)(weir_scope s, weir_output x, const weir_random_options *options);
-WEIR_API weir_output weir_shape_const(weir_scope s, weir_shape shape, const char *name); /* int32 vector constant of a known shape (-1 allowed) */
+WEIR_API weir_output weir_shape_const(weir_scope s, weir_shape shape,
+                                      const char *name); /* int32 vector constant of a known shape (-1 allowed) */
 
 /* Order */
 WEIR_API weir_node *weir_no_op(weir_scope s, const char *name);
@@ -180,10 +202,13 @@ WEIR_API weir_output weir_with_dependency(weir_scope s, weir_node *node, weir_ou
 
 /* State */
 WEIR_API weir_output(weir_assign)(weir_scope s, weir_output ref, weir_output value, const weir_name_options *options);
-WEIR_API weir_output(weir_assign_add)(weir_scope s, weir_output ref, weir_output value, const weir_name_options *options);
-WEIR_API weir_output(weir_assign_sub)(weir_scope s, weir_output ref, weir_output value, const weir_name_options *options);
+WEIR_API weir_output(weir_assign_add)(weir_scope s, weir_output ref, weir_output value,
+                                      const weir_name_options *options);
+WEIR_API weir_output(weir_assign_sub)(weir_scope s, weir_output ref, weir_output value,
+                                      const weir_name_options *options);
 /* VariableV2 of a fully known shape: the reference. Layers use weir_get_variable of <weir/train.h>. */
-WEIR_API weir_output(weir_variable_v2)(weir_scope s, weir_dtype dtype, weir_shape shape, const weir_name_options *options);
+WEIR_API weir_output(weir_variable_v2)(weir_scope s, weir_dtype dtype, weir_shape shape,
+                                       const weir_name_options *options);
 WEIR_API weir_output(weir_is_variable_initialized)(weir_scope s, weir_output ref, const weir_name_options *options);
 
 #ifndef __cplusplus

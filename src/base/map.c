@@ -85,8 +85,7 @@ void weir_map_drain(weir_map *map, void (*release)(void *, const char *, size_t,
 {
     struct weir_map_entry *entry = NULL;
     struct weir_map_entry *next = NULL;
-    HASH_ITER(hh, map->entries, entry, next)
-    {
+    HASH_ITER(hh, map->entries, entry, next) {
         struct weir_map_entry taken = *entry;
         HASH_DELETE(hh, map->entries, entry);
         weir_release(entry);

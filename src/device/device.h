@@ -30,15 +30,15 @@ typedef struct weir_device_options {
 
 typedef struct weir_device {
     const struct weir_device_driver *driver;
-    char name[192];        /* "/job:localhost/replica:0/task:0/device:CPU:0" */
-    const char *type;      /* "CPU", "GPU" */
-    int id;                /* number among those of its type */
-    int64_t memory_limit;  /* bytes */
-    char description[256]; /* physical device; "" for a CPU */
-    uint64_t incarnation;  /* random, not zero */
+    char name[192];            /* "/job:localhost/replica:0/task:0/device:CPU:0" */
+    const char *type;          /* "CPU", "GPU" */
+    int id;                    /* number among those of its type */
+    int64_t memory_limit;      /* bytes */
+    char description[256];     /* physical device; "" for a CPU */
+    uint64_t incarnation;      /* random, not zero */
     weir_allocator *allocator; /* its memory */
-    weir_team *team;       /* CPU: its threads; accelerators: NULL */
-    bool is_host;          /* memory is the host's, and kernels run in the thread that walks */
+    weir_team *team;           /* CPU: its threads; accelerators: NULL */
+    bool is_host;              /* memory is the host's, and kernels run in the thread that walks */
 } weir_device;
 
 /* Commands of one run on one stream share a batch: after a failure the rest of the batch is skipped. */
@@ -56,7 +56,7 @@ typedef struct weir_launch {
     int num_arguments;
     uint64_t host_arguments;
     struct weir_context *context; /* outlives the command */
-    const char *name; /* of the node, for messages; lives as long as the session's graph */
+    const char *name;             /* of the node, for messages; lives as long as the session's graph */
 } weir_launch;
 
 typedef enum weir_copy { WEIR_COPY_TO_DEVICE, WEIR_COPY_TO_HOST, WEIR_COPY_WITHIN } weir_copy;

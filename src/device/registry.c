@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/cpu/cpu.h"
 #include "base/memory.h"
+#include "device/cpu/cpu.h"
 #include "device/device.h"
 #include "device/sim/sim.h"
 

@@ -23,8 +23,8 @@ struct weir_variable;
 
 /* What every kernel may use while it works. */
 typedef struct weir_context {
-    weir_team *team;                   /* of the device; NULL: alone */
-    struct weir_run *run;              /* the run it works for; NULL when a value is computed beforehand */
+    weir_team *team;                    /* of the device; NULL: alone */
+    struct weir_run *run;               /* the run it works for; NULL when a value is computed beforehand */
     struct weir_session_state *session; /* containers, state of nodes; NULL likewise */
 } weir_context;
 
@@ -37,8 +37,8 @@ typedef weir_status weir_run_function(const void *state, void *const *arguments,
 
 /* What is known of an input when a node is bound. */
 typedef struct weir_argument {
-    weir_dtype dtype; /* a reference type for a reference input */
-    weir_shape shape; /* fully known; for a reference: of the variable, as far as known */
+    weir_dtype dtype;            /* a reference type for a reference input */
+    weir_shape shape;            /* fully known; for a reference: of the variable, as far as known */
     const weir_tensor *constant; /* its elements when they are known already, else NULL */
 } weir_argument;
 
@@ -47,17 +47,17 @@ typedef struct weir_argument {
 
 typedef struct weir_bind {
     const weir_node *node;
-    const weir_argument *inputs; /* [node->num_inputs] */
-    weir_arena *arena;           /* for state; lives as long as the layout */
+    const weir_argument *inputs;        /* [node->num_inputs] */
+    weir_arena *arena;                  /* for state; lives as long as the layout */
     struct weir_session_state *session; /* NULL when a value is computed beforehand */
-    int lanes;                   /* of the team that will run it: for scratch memory of each lane */
+    int lanes;                          /* of the team that will run it: for scratch memory of each lane */
     /* set by bind: */
-    weir_shape *outputs;         /* [num_outputs]: must become fully known */
-    weir_run_function *run;      /* NULL: nothing to compute (every output is an input's memory, or there is none) */
+    weir_shape *outputs;    /* [num_outputs]: must become fully known */
+    weir_run_function *run; /* NULL: nothing to compute (every output is an input's memory, or there is none) */
     const void *state;
-    size_t scratch_size;         /* bytes; 0: no scratch argument */
-    int *same_memory;            /* [num_outputs]: the input whose memory the output is, or WEIR_OWN_MEMORY (default) */
-    uint32_t *may_overwrite;     /* [num_outputs]: bit i: the output may be written over input i, element by element */
+    size_t scratch_size;     /* bytes; 0: no scratch argument */
+    int *same_memory;        /* [num_outputs]: the input whose memory the output is, or WEIR_OWN_MEMORY (default) */
+    uint32_t *may_overwrite; /* [num_outputs]: bit i: the output may be written over input i, element by element */
 } weir_bind;
 
 /* State for run: WEIR_TRY(weir_bind_state(bind, &pointer)) takes zeroed memory for *pointer from the layout. */
@@ -75,9 +75,9 @@ WEIR_WARN_UNUSED weir_status weir_node_state(struct weir_session_state *session,
 typedef struct weir_call {
     const weir_node *node;
     weir_context *context;
-    weir_tensor *const *inputs;           /* [num_inputs] borrowed; NULL for references */
+    weir_tensor *const *inputs;             /* [num_inputs] borrowed; NULL for references */
     struct weir_variable *const *variables; /* [num_inputs] for reference inputs, else NULL */
-    weir_tensor **outputs;                /* [num_outputs] to be filled with owned tensors; NULL at the start */
+    weir_tensor **outputs;                  /* [num_outputs] to be filled with owned tensors; NULL at the start */
 } weir_call;
 
 typedef weir_status weir_execute_function(weir_call *call);
@@ -86,14 +86,14 @@ typedef weir_status weir_execute_function(weir_call *call);
 
 /* One waiting node of one run. It ends exactly once, by weir_wait_end, from any thread (also from within start). */
 typedef struct weir_wait {
-    weir_call call;                 /* inputs stay valid until the end */
+    weir_call call;                                                        /* inputs stay valid until the end */
     void (*end)(struct weir_wait *wait, weir_status status, bool is_dead); /* set by the executor */
     /* Set by start before it returns without having ended: called at most once, when the run is cancelled or its time is
      * over, from any thread, possibly while the wait ends; it must make the wait end soon (with CANCELLED). */
     void (*cancel)(struct weir_wait *wait);
-    void *private_data;             /* the kernel's */
-    struct weir_wait *next;         /* the kernel's, for a list of waiters */
-    char what[96];                  /* set by start: whom it waits for, for messages ("queue 'q' to get an element") */
+    void *private_data;     /* the kernel's */
+    struct weir_wait *next; /* the kernel's, for a list of waiters */
+    char what[96];          /* set by start: whom it waits for, for messages ("queue 'q' to get an element") */
 } weir_wait;
 
 /* A failure returned by start means that it has ended; ok means that it has ended or will. */
@@ -109,14 +109,14 @@ static inline void weir_wait_end(weir_wait *wait, weir_status status)
 /* What a node is to the planner. Everything but WEIR_ROLE_COMPUTE is known to it by this role, never by its op's name. */
 typedef enum weir_role {
     WEIR_ROLE_COMPUTE = 0,
-    WEIR_ROLE_NOTHING,        /* NoOp: only order */
-    WEIR_ROLE_TRIGGER,        /* ControlTrigger: goes on even after dead inputs */
-    WEIR_ROLE_CONSTANT,       /* Const: attribute value */
-    WEIR_ROLE_PLACEHOLDER,    /* must be fed */
-    WEIR_ROLE_PASS,           /* output i is input i: Identity, StopGradient, PlaceholderWithDefault ... */
-    WEIR_ROLE_VARIABLE,       /* output 0 is a reference to a variable */
-    WEIR_ROLE_HANDLE,         /* output 0 is a handle to a variable (VarHandleOp) */
-    WEIR_ROLE_READ,           /* ReadVariableOp */
+    WEIR_ROLE_NOTHING,     /* NoOp: only order */
+    WEIR_ROLE_TRIGGER,     /* ControlTrigger: goes on even after dead inputs */
+    WEIR_ROLE_CONSTANT,    /* Const: attribute value */
+    WEIR_ROLE_PLACEHOLDER, /* must be fed */
+    WEIR_ROLE_PASS,        /* output i is input i: Identity, StopGradient, PlaceholderWithDefault ... */
+    WEIR_ROLE_VARIABLE,    /* output 0 is a reference to a variable */
+    WEIR_ROLE_HANDLE,      /* output 0 is a handle to a variable (VarHandleOp) */
+    WEIR_ROLE_READ,        /* ReadVariableOp */
     WEIR_ROLE_SWITCH,
     WEIR_ROLE_MERGE,
     WEIR_ROLE_ENTER,
@@ -125,8 +125,8 @@ typedef enum weir_role {
     WEIR_ROLE_LOOP_CONDITION,
     WEIR_ROLE_SEND,
     WEIR_ROLE_RECEIVE,
-    WEIR_ROLE_ARGUMENT,       /* _Arg */
-    WEIR_ROLE_RESULT          /* _Retval */
+    WEIR_ROLE_ARGUMENT, /* _Arg */
+    WEIR_ROLE_RESULT    /* _Retval */
 } weir_role;
 
 /* One kernel: an op, the types it is for, and its functions. The first that matches in the family's list is taken. */
@@ -140,14 +140,15 @@ typedef struct weir_kernel {
     weir_status (*bind)(weir_bind *bind); /* exactly one of bind, execute, start; none for roles other than COMPUTE */
     weir_execute_function *execute;
     weir_start_function *start;
-    uint32_t shape_inputs; /* bit i: bind needs the elements of input i (they decide shapes or the loop); bit 31: and of all after it */
-    uint32_t writes;       /* bit i: input i is a variable (reference or handle) that run changes */
-    uint32_t reads;        /* bit i: input i is a variable that run reads through the reference or handle itself */
-    bool on_accelerators;  /* also runs where host memory is out of reach, but for: */
-    uint32_t host_inputs;  /* bit i: input i is in host memory there */
+    uint32_t
+        shape_inputs; /* bit i: bind needs the elements of input i (they decide shapes or the loop); bit 31: and of all after it */
+    uint32_t writes;      /* bit i: input i is a variable (reference or handle) that run changes */
+    uint32_t reads;       /* bit i: input i is a variable that run reads through the reference or handle itself */
+    bool on_accelerators; /* also runs where host memory is out of reach, but for: */
+    uint32_t host_inputs; /* bit i: input i is in host memory there */
     uint32_t host_outputs;
     bool is_shape_function; /* outputs follow from the shapes of inputs alone (Shape, Size, Rank) */
-    bool is_cheap;         /* a few instructions for each element: worth fusing, never worth a team for small sizes */
+    bool is_cheap;          /* a few instructions for each element: worth fusing, never worth a team for small sizes */
 } weir_kernel;
 
 #define WEIR_INPUT(index) (1u << (index))

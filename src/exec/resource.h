@@ -13,7 +13,7 @@
 #include "tensor/tensor.h"
 
 typedef struct weir_resource_type {
-    const char *name; /* "variable", "queue", "accumulator": also in error texts */
+    const char *name;                                /* "variable", "queue", "accumulator": also in error texts */
     void (*destroy)(struct weir_resource *resource); /* frees all of it; called by the last unref */
     void (*abandon)(struct weir_resource *resource); /* the container is being cleared: end all waits; may be NULL */
 } weir_resource_type;
@@ -41,8 +41,8 @@ void weir_container_destroy(weir_container *container);
  * reference. create NULL: NOT_FOUND "Resource <container>/<name>/<type> does not exist." */
 WEIR_WARN_UNUSED weir_status weir_container_get(weir_container *container, const char *container_name,
                                                 const weir_resource_type *type, const char *name,
-                                                weir_status (*create)(void *context, weir_resource **out), void *context,
-                                                weir_resource **out);
+                                                weir_status (*create)(void *context, weir_resource **out),
+                                                void *context, weir_resource **out);
 WEIR_WARN_UNUSED weir_status weir_container_remove(weir_container *container, const char *container_name,
                                                    const weir_resource_type *type, const char *name);
 
@@ -56,8 +56,8 @@ const char *weir_node_resource_name(const weir_node *node);
  * shared_name belongs to the session alone, as in TensorFlow; variables do not (see weir_container_get). */
 WEIR_WARN_UNUSED weir_status weir_node_resource(struct weir_session_state *session, const weir_node *node,
                                                 const weir_resource_type *type,
-                                                weir_status (*create)(void *context, weir_resource **out), void *context,
-                                                weir_resource **out);
+                                                weir_status (*create)(void *context, weir_resource **out),
+                                                void *context, weir_resource **out);
 
 /* ---- Variables ---- */
 
@@ -67,11 +67,11 @@ typedef struct weir_variable {
     weir_resource base;
     pthread_mutex_t mutex;
     weir_dtype dtype;
-    weir_shape shape;         /* known once initialized */
-    weir_shape declared;      /* attribute shape of its node; unknown when not static */
+    weir_shape shape;    /* known once initialized */
+    weir_shape declared; /* attribute shape of its node; unknown when not static */
     weir_allocator *allocator;
-    weir_buffer *buffer;      /* NULL: not initialized */
-    _Atomic(void *) data;     /* buffer->data; NULL: not initialized */
+    weir_buffer *buffer;              /* NULL: not initialized */
+    _Atomic(void *) data;             /* buffer->data; NULL: not initialized */
     WEIR_LIST(weir_buffer *) retired; /* freed when the session is idle */
 } weir_variable;
 
@@ -115,7 +115,8 @@ WEIR_WARN_UNUSED weir_status weir_handle_variable(const weir_tensor *handle, wei
 WEIR_WARN_UNUSED weir_status weir_handle_new(weir_resource *resource, weir_tensor **out);
 
 /* The resource of a scalar handle, checked to be of the type. Borrowed. */
-WEIR_WARN_UNUSED weir_status weir_handle_get(const weir_tensor *handle, const weir_resource_type *type, weir_resource **out);
+WEIR_WARN_UNUSED weir_status weir_handle_get(const weir_tensor *handle, const weir_resource_type *type,
+                                             weir_resource **out);
 
 /* The variable of a VariableV2 or VarHandleOp (a reference for the caller), made uninitialized at first sight. */
 WEIR_WARN_UNUSED weir_status weir_node_variable(struct weir_session_state *session, const weir_node *node,
@@ -127,11 +128,11 @@ WEIR_WARN_UNUSED weir_status weir_fail_uninitialized_resource(const weir_variabl
 /* ---- State of a session ---- */
 
 typedef struct weir_session_state {
-    weir_container *devices;  /* variables, queues, accumulators, tables: the device's container */
-    weir_container own;       /* resources without shared_name other than variables: seen by this session alone */
-    pthread_mutex_t mutex;    /* of nodes */
-    weir_map nodes;           /* node name -> state made by weir_node_state */
-    weir_arena arena;         /* of that state */
+    weir_container *devices; /* variables, queues, accumulators, tables: the device's container */
+    weir_container own;      /* resources without shared_name other than variables: seen by this session alone */
+    pthread_mutex_t mutex;   /* of nodes */
+    weir_map nodes;          /* node name -> state made by weir_node_state */
+    weir_arena arena;        /* of that state */
 } weir_session_state;
 
 WEIR_WARN_UNUSED weir_status weir_session_state_init(weir_session_state *state, weir_container *devices);

@@ -27,8 +27,9 @@ static weir_status type_not_allowed(const weir_attr_def *def, weir_dtype type)
     weir_text allowed = {0};
     for (const weir_dtype *at = def->allowed_types; *at != WEIR_INVALID_DTYPE; at++)
         weir_text_append(&allowed, "%s%s", at == def->allowed_types ? "" : ", ", weir_dtype_name(*at));
-    weir_status status = weir_fail(WEIR_INVALID_ARGUMENT, "Value for attr '%s' of %s is not in the list of allowed values: %s",
-                                   def->name, weir_dtype_name(type), weir_text_get(&allowed));
+    weir_status status =
+        weir_fail(WEIR_INVALID_ARGUMENT, "Value for attr '%s' of %s is not in the list of allowed values: %s",
+                  def->name, weir_dtype_name(type), weir_text_get(&allowed));
     weir_text_clear(&allowed);
     return status;
 }
@@ -46,7 +47,8 @@ static weir_status check_type(const weir_attr_def *def, weir_dtype type)
                          weir_dtype_name(type), def->name);
     }
     if (weir_dtype_named(weir_dtype_name(type)) != type)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "AttrValue has invalid DataType enum: %d for attr '%s'", (int)type, def->name);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "AttrValue has invalid DataType enum: %d for attr '%s'", (int)type,
+                         def->name);
     return def->allowed_types == NULL ? WEIR_STATUS_OK : type_not_allowed(def, type);
 }
 
@@ -61,10 +63,9 @@ static weir_status check_text(const weir_attr_def *def, weir_bytes value)
     weir_text allowed = {0};
     for (const char *const *at = def->allowed_texts; *at != NULL; at++)
         weir_text_append(&allowed, "%s\"%s\"", at == def->allowed_texts ? "" : ", ", *at);
-    weir_status status = weir_fail(WEIR_INVALID_ARGUMENT,
-                                   "Value for attr '%s' of \"%.*s\" is not in the list of allowed values: %s", def->name,
-                                   (int)(value.size < 256 ? value.size : 256), value.size > 0 ? value.data : "",
-                                   weir_text_get(&allowed));
+    weir_status status = weir_fail(
+        WEIR_INVALID_ARGUMENT, "Value for attr '%s' of \"%.*s\" is not in the list of allowed values: %s", def->name,
+        (int)(value.size < 256 ? value.size : 256), value.size > 0 ? value.data : "", weir_text_get(&allowed));
     weir_text_clear(&allowed);
     return status;
 }
@@ -80,9 +81,10 @@ static weir_status check_kind(const weir_attr_def *def, const weir_attr_value *v
     weir_attr_kind_text(value->kind, have);
     weir_attr_kind_text(def->kind, want);
     if (value->kind == WEIR_ATTR_NONE)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "AttrValue missing value with expected type '%s' for attr '%s'", want, def->name);
-    return weir_fail(WEIR_INVALID_ARGUMENT, "AttrValue had value with type '%s' when '%s' expected for attr '%s'", have, want,
-                     def->name);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "AttrValue missing value with expected type '%s' for attr '%s'", want,
+                         def->name);
+    return weir_fail(WEIR_INVALID_ARGUMENT, "AttrValue had value with type '%s' when '%s' expected for attr '%s'", have,
+                     want, def->name);
 }
 
 static weir_status check_minimum(const weir_attr_def *def, const weir_attr_value *value)
@@ -111,7 +113,8 @@ weir_status weir_attr_check(const weir_attr_def *def, const weir_attr_value *val
     if (kind == WEIR_ATTR_STRING)
         return check_text(def, value->s);
     if (kind == WEIR_ATTR_TENSOR && value->tensor == NULL)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "AttrValue missing value with expected type 'tensor' for attr '%s'", def->name);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "AttrValue missing value with expected type 'tensor' for attr '%s'",
+                         def->name);
     for (int64_t i = 0; kind == WEIR_ATTR_LIST + WEIR_ATTR_TYPE && i < value->list.count; i++)
         WEIR_TRY(check_type(def, value->list.type[i]));
     for (int64_t i = 0; kind == WEIR_ATTR_LIST + WEIR_ATTR_STRING && i < value->list.count; i++)

@@ -26,8 +26,9 @@ static const char *nearest_op(const char *name)
 static weir_status unknown_op(const char *name)
 {
     const char *nearest = nearest_op(name);
-    return weir_fail(WEIR_NOT_FOUND, "Op type not registered '%s'%s%s%s", name, nearest != NULL ? "; did you mean '" : "",
-                     nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    return weir_fail(WEIR_NOT_FOUND, "Op type not registered '%s'%s%s%s", name,
+                     nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
+                     nearest != NULL ? "'?" : "");
 }
 
 /* ---- Name ---- */
@@ -39,7 +40,8 @@ static weir_status check_name(const weir_node *node, const char *name, bool is_r
     if (weir_is_name(name) && strcmp(name, "/") != 0 && (!is_root || weir_is_name_start(name[0]) || is_internal))
         return WEIR_STATUS_OK;
     return weir_fail(WEIR_INVALID_ARGUMENT,
-                     "'%s' is not a valid node name. Accepted names conform to Regex ^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$", name);
+                     "'%s' is not a valid node name. Accepted names conform to Regex ^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$",
+                     name);
 }
 
 /* Finds the name; a claim without name means that it was given in full, and may be taken already. */
@@ -54,7 +56,8 @@ static weir_status set_name(weir_node *node, const weir_scope_record *record, co
         node->name = weir_arena_text(&graph->arena, name, length - 1);
         return node->name != NULL ? WEIR_STATUS_OK : weir_fail_memory(length);
     }
-    const char *full = record->prefix[0] == '\0' ? name : weir_arena_format(&graph->arena, "%s%s", record->prefix, name);
+    const char *full =
+        record->prefix[0] == '\0' ? name : weir_arena_format(&graph->arena, "%s%s", record->prefix, name);
     if (full == NULL)
         return weir_fail_memory(length);
     WEIR_TRY(weir_name_find(graph, full, claim));
@@ -224,13 +227,15 @@ static weir_status check_ends(const weir_graph *graph, const weir_op_options *op
                              input.index);
         }
         if (input.index < 0 || input.index >= input.node->num_outputs) {
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Connecting to invalid output %d of source node %s which has %d outputs.",
-                             input.index, input.node->name, input.node->num_outputs);
+            return weir_fail(WEIR_INVALID_ARGUMENT,
+                             "Connecting to invalid output %d of source node %s which has %d outputs.", input.index,
+                             input.node->name, input.node->num_outputs);
         }
     }
     for (int i = 0; i < options->num_controls; i++) {
         if (options->controls[i]->graph != graph)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Control input '%s' belongs to another graph", options->controls[i]->name);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Control input '%s' belongs to another graph",
+                             options->controls[i]->name);
     }
     return WEIR_STATUS_OK;
 }
@@ -284,8 +289,8 @@ static void fail_building(weir_scope scope, const char *op, const weir_op_option
     for (int i = 0; i < options->num_inputs && i < SHOWN; i++) {
         weir_output input = options->inputs[i];
         char shape[WEIR_SHAPE_TEXT_SIZE];
-        weir_text_append(&inputs, "%s%s:%d %s %s", i == 0 ? " of inputs " : ", ", weir_node_name(input.node), input.index,
-                         weir_dtype_name(weir_output_dtype(input)),
+        weir_text_append(&inputs, "%s%s:%d %s %s", i == 0 ? " of inputs " : ", ", weir_node_name(input.node),
+                         input.index, weir_dtype_name(weir_output_dtype(input)),
                          weir_shape_text(weir_output_shape(input), shape, sizeof shape));
     }
     if (options->num_inputs > SHOWN)

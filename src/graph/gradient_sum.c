@@ -30,7 +30,8 @@ weir_status weir_gradient_list_add(weir_arena *arena, weir_gradient_list *list, 
 bool weir_dtype_has_gradient(weir_dtype dtype)
 {
     dtype = weir_dtype_base(dtype);
-    return weir_dtype_is_floating(dtype) || weir_dtype_is_complex(dtype) || dtype == WEIR_RESOURCE || dtype == WEIR_VARIANT;
+    return weir_dtype_is_floating(dtype) || weir_dtype_is_complex(dtype) || dtype == WEIR_RESOURCE ||
+           dtype == WEIR_VARIANT;
 }
 
 /* ---- Dense ---- */
@@ -127,7 +128,8 @@ static void widen_indices(weir_scope scope, weir_output *indices, int count)
         indices[i] = weir_cast(scope, indices[i], WEIR_INT64);
 }
 
-static weir_status put_together(weir_scope scope, weir_arena *arena, const weir_gradient_list *list, weir_gradient_value *sum)
+static weir_status put_together(weir_scope scope, weir_arena *arena, const weir_gradient_list *list,
+                                weir_gradient_value *sum)
 {
     size_t count = (size_t)list->count;
     weir_output *values = weir_arena_take(arena, count, sizeof *values);

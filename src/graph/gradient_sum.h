@@ -14,7 +14,8 @@ typedef struct weir_gradient_list {
 } weir_gradient_list;
 
 /* Appends one; the array lives in the arena. */
-WEIR_WARN_UNUSED weir_status weir_gradient_list_add(weir_arena *arena, weir_gradient_list *list, weir_gradient_value value);
+WEIR_WARN_UNUSED weir_status weir_gradient_list_add(weir_arena *arena, weir_gradient_list *list,
+                                                    weir_gradient_value value);
 
 /* All of them as one, made in the scope; none when there are none. Dense ones are added per requested device first and then
  * over the devices in order of their names; rows alone are put one after another; rows among dense ones become dense.

@@ -166,8 +166,8 @@ weir_status weir_graph_find_output(const weir_graph *graph, const char *name, we
                          nearest != NULL ? "'?" : "");
     }
     if (index >= node->num_outputs) {
-        return weir_fail(WEIR_INVALID_ARGUMENT, "'%s': node '%s' (op %s) has %d outputs", name, node->name, node->op->name,
-                         node->num_outputs);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "'%s': node '%s' (op %s) has %d outputs", name, node->name,
+                         node->op->name, node->num_outputs);
     }
     *out = (weir_output){node, index};
     return WEIR_STATUS_OK;

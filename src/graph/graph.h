@@ -28,10 +28,10 @@ struct weir_node {
     int id; /* index in graph->nodes */
     const char *name;
     const weir_op_def *op;
-    const char *device; /* requested; "" when not */
-    weir_output *inputs; /* [num_inputs] */
-    weir_node **controls; /* [num_controls] */
-    weir_attr *attrs; /* [num_attrs]: those of the op in its order, then those that begin with "_" */
+    const char *device;        /* requested; "" when not */
+    weir_output *inputs;       /* [num_inputs] */
+    weir_node **controls;      /* [num_controls] */
+    weir_attr *attrs;          /* [num_attrs]: those of the op in its order, then those that begin with "_" */
     weir_dtype *output_dtypes; /* [num_outputs], reference types included */
     weir_shape *output_shapes; /* [num_outputs] */
     int num_inputs;
@@ -39,32 +39,32 @@ struct weir_node {
     int num_attrs;
     int num_outputs;
     const struct weir_control_block *block; /* innermost control block it was built in */
-    const char *file; /* where the caller built it; NULL when imported */
+    const char *file;                       /* where the caller built it; NULL when imported */
     int line;
-    unsigned mark;         /* scratch of whoever builds, see weir_graph_new_mark */
-    weir_bytes full_type;  /* serialized FullTypeDef of an imported node, kept for export; size 0: none */
+    unsigned mark;        /* scratch of whoever builds, see weir_graph_new_mark */
+    weir_bytes full_type; /* serialized FullTypeDef of an imported node, kept for export; size 0: none */
 };
 
 struct weir_graph {
     weir_arena arena;
     WEIR_LIST(weir_node *) nodes;
-    weir_map by_name;      /* full name -> weir_node */
-    weir_map names;        /* lower-cased name -> how often asked for (see names.c) */
-    weir_map ops;          /* op name -> weir_op_def */
-    weir_map collections;  /* key -> weir_collection, in the arena */
-    weir_map values;       /* key -> what users of the API hang on the graph */
+    weir_map by_name;     /* full name -> weir_node */
+    weir_map names;       /* lower-cased name -> how often asked for (see names.c) */
+    weir_map ops;         /* op name -> weir_op_def */
+    weir_map collections; /* key -> weir_collection, in the arena */
+    weir_map values;      /* key -> what users of the API hang on the graph */
     const struct weir_scope_record *root;
-    weir_error error;      /* the sticky one */
+    weir_error error; /* the sticky one */
     bool has_seed;
     int64_t seed;
-    int64_t seed_counter;  /* random ops without op seed so far */
+    int64_t seed_counter; /* random ops without op seed so far */
     bool is_final;
-    WEIR_LIST(weir_tensor *) tensors; /* references held by attributes */
+    WEIR_LIST(weir_tensor *) tensors;   /* references held by attributes */
     WEIR_LIST(struct weir_owned) owned; /* freed with the graph: what belongs to its scopes */
     unsigned newest_mark;
-    int producer;          /* versions as in the GraphDef that was imported, or ours */
+    int producer; /* versions as in the GraphDef that was imported, or ours */
     int min_consumer;
-    weir_bytes library;    /* serialized FunctionDefLibrary of imported graphs, kept for export; size 0: none */
+    weir_bytes library; /* serialized FunctionDefLibrary of imported graphs, kept for export; size 0: none */
 };
 
 /* The version of graphs we know and write: TensorFlow 2.21's. */
@@ -124,7 +124,8 @@ void weir_node_describe(const weir_node *node, weir_text *text);
 /* Checks the node's inputs and the given attributes against the op's schema; sets attrs (copies, with defaults and what
  * follows from the inputs) and the outputs' types. keep_unknown: attributes the op does not have are kept (import) instead
  * of refused (builders). An input whose node is NULL is a back edge still to come. */
-WEIR_WARN_UNUSED weir_status weir_node_resolve(weir_node *node, const weir_attr *given, int num_given, bool keep_unknown);
+WEIR_WARN_UNUSED weir_status weir_node_resolve(weir_node *node, const weir_attr *given, int num_given,
+                                               bool keep_unknown);
 
 /* A node in the arena, not yet in the graph; inputs are copied. NULL without memory. */
 weir_node *weir_node_draft(weir_graph *graph, const weir_op_def *op, const weir_output *inputs, int num_inputs);

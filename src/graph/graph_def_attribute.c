@@ -51,8 +51,8 @@ static weir_attr_kind list_kind(const Weir__AttrValue__ListValue *list, size_t *
         weir_attr_kind kind;
         size_t count;
     } fields[] = {
-        {WEIR_ATTR_STRING, list->n_s},  {WEIR_ATTR_INT, list->n_i},         {WEIR_ATTR_FLOAT, list->n_f},
-        {WEIR_ATTR_BOOL, list->n_b},    {WEIR_ATTR_TYPE, list->n_type},     {WEIR_ATTR_SHAPE, list->n_shape},
+        {WEIR_ATTR_STRING, list->n_s},      {WEIR_ATTR_INT, list->n_i},         {WEIR_ATTR_FLOAT, list->n_f},
+        {WEIR_ATTR_BOOL, list->n_b},        {WEIR_ATTR_TYPE, list->n_type},     {WEIR_ATTR_SHAPE, list->n_shape},
         {WEIR_ATTR_TENSOR, list->n_tensor}, {WEIR_ATTR_FUNCTION, list->n_func},
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -147,8 +147,10 @@ weir_status weir_attr_from_proto(const Weir__AttrValue *proto, weir_attr_memory 
     case WEIR__ATTR_VALUE__VALUE_FUNC:
         return read_function_attr(proto->func, memory, out);
     case WEIR__ATTR_VALUE__VALUE_PLACEHOLDER:
-        return weir_fail(WEIR_INVALID_ARGUMENT, "AttrValue had value with unexpected type 'placeholder' ('%s'), which stands "
-                         "for an attribute of a function", proto->placeholder);
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "AttrValue had value with unexpected type 'placeholder' ('%s'), which stands "
+                         "for an attribute of a function",
+                         proto->placeholder);
     default:
         return WEIR_STATUS_OK;
     }

@@ -12,7 +12,8 @@ static char *input_text(weir_arena *arena, weir_output input)
 {
     if (input.node == NULL)
         return NULL;
-    return input.index == 0 ? (char *)input.node->name : weir_arena_format(arena, "%s:%d", input.node->name, input.index);
+    return input.index == 0 ? (char *)input.node->name
+                            : weir_arena_format(arena, "%s:%d", input.node->name, input.index);
 }
 
 static weir_status write_inputs(const weir_node *node, weir_arena *arena, Weir__NodeDef *def)
@@ -23,7 +24,8 @@ static weir_status write_inputs(const weir_node *node, weir_arena *arena, Weir__
         return weir_fail_memory(count * sizeof *def->input);
     for (int i = 0; i < node->num_inputs; i++) {
         if (node->inputs[i].node == NULL)
-            return weir_fail(WEIR_FAILED_PRECONDITION, "Input %d of node '%s' is a back edge that was not set", i, node->name);
+            return weir_fail(WEIR_FAILED_PRECONDITION, "Input %d of node '%s' is a back edge that was not set", i,
+                             node->name);
         def->input[def->n_input++] = input_text(arena, node->inputs[i]);
     }
     for (int i = 0; i < node->num_controls; i++)
@@ -73,7 +75,8 @@ static weir_status write_node(const weir_node *node, weir_arena *arena, Weir__No
     WEIR_TRY(write_attrs(node, arena, def));
     if (node->full_type.size > 0) {
         ProtobufCMessage *type = NULL;
-        WEIR_TRY(weir_message_unpack(&weir__full_type_def__descriptor, node->full_type.data, node->full_type.size, arena, &type));
+        WEIR_TRY(weir_message_unpack(&weir__full_type_def__descriptor, node->full_type.data, node->full_type.size,
+                                     arena, &type));
         def->experimental_type = (Weir__FullTypeDef *)type;
     }
     *out = def;
@@ -97,8 +100,8 @@ static weir_status write_graph(const weir_graph *graph, weir_arena *arena, Weir_
     def->versions = versions;
     if (graph->library.size > 0) {
         ProtobufCMessage *library = NULL;
-        WEIR_TRY(weir_message_unpack(&weir__function_def_library__descriptor, graph->library.data, graph->library.size, arena,
-                                     &library));
+        WEIR_TRY(weir_message_unpack(&weir__function_def_library__descriptor, graph->library.data, graph->library.size,
+                                     arena, &library));
         def->library = (Weir__FunctionDefLibrary *)library;
     }
     *out = def;

@@ -35,9 +35,10 @@ static weir_status check_versions(const Weir__VersionDef *versions)
     }
     for (size_t i = 0; i < versions->n_bad_consumers; i++) {
         if (versions->bad_consumers[i] == WEIR_GRAPH_VERSION) {
-            return weir_fail(WEIR_INVALID_ARGUMENT,
-                             "GraphDef disallows consumer version %d.  Please upgrade Weir: this version is likely buggy.",
-                             WEIR_GRAPH_VERSION);
+            return weir_fail(
+                WEIR_INVALID_ARGUMENT,
+                "GraphDef disallows consumer version %d.  Please upgrade Weir: this version is likely buggy.",
+                WEIR_GRAPH_VERSION);
         }
     }
     return WEIR_STATUS_OK;
@@ -85,8 +86,8 @@ static weir_status prefix_groups(const weir_import *import, weir_attr_value *gro
         changed[i] = groups->list.s[i];
         if (changed[i].size <= skip || memcmp(changed[i].data, location, skip) != 0)
             continue;
-        const char *text = weir_arena_format(import->arena, "%s%s%.*s", location, import->prefix, (int)(changed[i].size - skip),
-                                             changed[i].data + skip);
+        const char *text = weir_arena_format(import->arena, "%s%s%.*s", location, import->prefix,
+                                             (int)(changed[i].size - skip), changed[i].data + skip);
         if (text == NULL)
             return weir_fail_memory(changed[i].size);
         changed[i] = (weir_bytes){text, strlen(text)};
@@ -106,8 +107,8 @@ static weir_attr *place_of(weir_attr *attrs, int *count, const char *name)
     return &attrs[(*count)++];
 }
 
-static weir_status read_attr(const weir_import *import, const weir_import_node *node, const Weir__NodeDef__AttrEntry *entry,
-                             weir_attr_memory *memory, weir_attr_value *value)
+static weir_status read_attr(const weir_import *import, const weir_import_node *node,
+                             const Weir__NodeDef__AttrEntry *entry, weir_attr_memory *memory, weir_attr_value *value)
 {
     weir_status status = weir_attr_from_proto(entry->value, memory, value);
     if (weir_ok(status) && is_named(entry, "_class"))
@@ -147,8 +148,8 @@ static weir_status check_index(const weir_import_node *node, const weir_import_e
     if (end->from == NULL || end->index < end->from->draft->num_outputs)
         return WEIR_STATUS_OK;
     return weir_fail(WEIR_INVALID_ARGUMENT,
-                     "Node '%s': Connecting to invalid output %d of source node %s which has %d outputs.", node->def->name,
-                     end->index, end->from->def->name, end->from->draft->num_outputs);
+                     "Node '%s': Connecting to invalid output %d of source node %s which has %d outputs.",
+                     node->def->name, end->index, end->from->def->name, end->from->draft->num_outputs);
 }
 
 static weir_status start_draft(const weir_import *import, weir_import_node *node)
@@ -253,8 +254,9 @@ static weir_status apply_output_shapes(const weir_import_node *node, weir_attr_m
     for (int i = 0; i < draft->num_outputs && i < value.list.count; i++) {
         weir_status status = weir_infer_merge(draft->output_shapes[i], value.list.shape[i], &draft->output_shapes[i]);
         if (!weir_ok(status)) {
-            return weir_fail_in(status, "Node '%s' has an _output_shapes attribute inconsistent with the GraphDef for output #%d",
-                                node->def->name, i);
+            return weir_fail_in(
+                status, "Node '%s' has an _output_shapes attribute inconsistent with the GraphDef for output #%d",
+                node->def->name, i);
         }
     }
     return WEIR_STATUS_OK;

@@ -32,7 +32,8 @@ static weir_status is_same(const Weir__FunctionDef *a, const Weir__FunctionDef *
     return WEIR_STATUS_OK;
 }
 
-static weir_status add_functions(Weir__FunctionDefLibrary *all, const Weir__FunctionDefLibrary *added, weir_arena *arena)
+static weir_status add_functions(Weir__FunctionDefLibrary *all, const Weir__FunctionDefLibrary *added,
+                                 weir_arena *arena)
 {
     for (size_t i = 0; i < added->n_function; i++) {
         Weir__FunctionDef *function = added->function[i];
@@ -43,7 +44,8 @@ static weir_status add_functions(Weir__FunctionDefLibrary *all, const Weir__Func
             WEIR_TRY(is_same(known, function, arena, &same));
         if (known != NULL && !same) {
             return weir_fail(WEIR_INVALID_ARGUMENT,
-                             "Cannot add function '%s' because a different function with the same name already exists.", name);
+                             "Cannot add function '%s' because a different function with the same name already exists.",
+                             name);
         }
         if (known == NULL && !weir_message_add(arena, all->function, all->n_function, function))
             return weir_fail_memory(sizeof function);
@@ -52,7 +54,8 @@ static weir_status add_functions(Weir__FunctionDefLibrary *all, const Weir__Func
 }
 
 /* Gradients of functions, and of ops; those that are known already stay. */
-static weir_status add_gradients(Weir__FunctionDefLibrary *all, const Weir__FunctionDefLibrary *added, weir_arena *arena)
+static weir_status add_gradients(Weir__FunctionDefLibrary *all, const Weir__FunctionDefLibrary *added,
+                                 weir_arena *arena)
 {
     for (size_t i = 0; i < added->n_gradient; i++) {
         bool is_known = false;
@@ -73,7 +76,8 @@ static weir_status add_gradients(Weir__FunctionDefLibrary *all, const Weir__Func
     return WEIR_STATUS_OK;
 }
 
-weir_status weir_library_merge(weir_graph *graph, const Weir__FunctionDefLibrary *added, weir_arena *arena, weir_bytes *out)
+weir_status weir_library_merge(weir_graph *graph, const Weir__FunctionDefLibrary *added, weir_arena *arena,
+                               weir_bytes *out)
 {
     *out = graph->library;
     if (added == NULL || added->n_function + added->n_gradient + added->n_registered_gradients == 0)
@@ -83,8 +87,8 @@ weir_status weir_library_merge(weir_graph *graph, const Weir__FunctionDefLibrary
         return weir_fail_memory(sizeof *all);
     if (graph->library.size > 0) {
         ProtobufCMessage *known = NULL;
-        WEIR_TRY(weir_message_unpack(&weir__function_def_library__descriptor, graph->library.data, graph->library.size, arena,
-                                     &known));
+        WEIR_TRY(weir_message_unpack(&weir__function_def_library__descriptor, graph->library.data, graph->library.size,
+                                     arena, &known));
         WEIR_TRY(add_functions(all, (const Weir__FunctionDefLibrary *)known, arena));
         WEIR_TRY(add_gradients(all, (const Weir__FunctionDefLibrary *)known, arena));
     }

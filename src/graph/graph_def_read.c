@@ -48,7 +48,7 @@ static weir_status read_names(weir_import *import)
 
 /* Nodes whose op is not there, put together by op. */
 typedef struct missing {
-    weir_map counts; /* op -> int */
+    weir_map counts;                           /* op -> int */
     WEIR_LIST(const weir_import_node *) first; /* of each op */
 } missing;
 
@@ -122,7 +122,8 @@ static weir_status find_ops(weir_import *import)
 static weir_status add_replacement(weir_import *import, weir_bytes name, weir_output by)
 {
     if (by.node == NULL || by.node->graph != import->graph || by.index < 0 || by.index >= by.node->num_outputs) {
-        return weir_fail(WEIR_INVALID_ARGUMENT, "The replacement of '%.*s' is no output of the graph", (int)name.size, name.data);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "The replacement of '%.*s' is no output of the graph", (int)name.size,
+                         name.data);
     }
     weir_import_replacement *replacement = weir_arena_take(import->arena, 1, sizeof *replacement);
     char *text = weir_arena_text(import->arena, name.data, name.size);
@@ -181,7 +182,8 @@ static weir_status unknown_input(const weir_import_node *node, const char *input
 }
 
 /* A data input; length is that of the name in it. */
-static weir_status read_data(const weir_import *import, weir_import_node *node, const char *input, size_t length, int index)
+static weir_status read_data(const weir_import *import, weir_import_node *node, const char *input, size_t length,
+                             int index)
 {
     weir_import_end *end = &node->inputs[node->num_inputs++];
     if (import->replaced.count > 0) {
@@ -243,8 +245,8 @@ static weir_status read_inputs(const weir_import *import, weir_import_node *node
             continue;
         }
         if (node->num_controls > 0) {
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Node '%s': Control dependencies must come after regular dependencies",
-                             node->def->name);
+            return weir_fail(WEIR_INVALID_ARGUMENT,
+                             "Node '%s': Control dependencies must come after regular dependencies", node->def->name);
         }
         WEIR_TRY(read_data(import, node, input, length, index));
     }

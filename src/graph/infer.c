@@ -72,8 +72,8 @@ static weir_status shapes_differ(weir_shape a, weir_shape b, int axis)
     weir_shape_text(a, text_a, sizeof text_a);
     weir_shape_text(b, text_b, sizeof text_b);
     if (axis < 0) {
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Shapes must be equal rank, but are %d and %d. Shapes are %s and %s.", a.rank,
-                         b.rank, text_a, text_b);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Shapes must be equal rank, but are %d and %d. Shapes are %s and %s.",
+                         a.rank, b.rank, text_a, text_b);
     }
     return weir_fail(WEIR_INVALID_ARGUMENT,
                      "Dimension %d in both shapes must be equal, but are %lld and %lld. Shapes are %s and %s.", axis,
@@ -126,7 +126,8 @@ weir_status weir_infer_broadcast(weir_shape a, weir_shape b, weir_shape *out)
         if (!broadcast_dim(dim_a, dim_b, &shape.dims[shape.rank - i])) {
             char text_a[WEIR_SHAPE_TEXT_SIZE];
             char text_b[WEIR_SHAPE_TEXT_SIZE];
-            return weir_fail(WEIR_INVALID_ARGUMENT, "Dimensions must be equal, but are %lld and %lld: incompatible shapes %s and %s",
+            return weir_fail(WEIR_INVALID_ARGUMENT,
+                             "Dimensions must be equal, but are %lld and %lld: incompatible shapes %s and %s",
                              (long long)dim_a, (long long)dim_b, weir_shape_text(a, text_a, sizeof text_a),
                              weir_shape_text(b, text_b, sizeof text_b));
         }

@@ -199,8 +199,9 @@ static known of_strided_slice(search *search, weir_output output)
     bool has_begin = find_number(search, node, 1, &begin);
     bool has_end = find_number(search, node, 2, &end);
     bool is_simple = x.is_known && !x.is_scalar && (has_begin || from_start) && (has_end || to_end || shrinks) &&
-                     find_number(search, node, 3, &step) && step >= -WEIR_MAX_RANK && step <= WEIR_MAX_RANK && step != 0 &&
-                     weir_node_int(node, "ellipsis_mask", 0) == 0 && weir_node_int(node, "new_axis_mask", 0) == 0;
+                     find_number(search, node, 3, &step) && step >= -WEIR_MAX_RANK && step <= WEIR_MAX_RANK &&
+                     step != 0 && weir_node_int(node, "ellipsis_mask", 0) == 0 &&
+                     weir_node_int(node, "new_axis_mask", 0) == 0;
     if (!is_simple)
         return nothing();
     int64_t count = x.count;
@@ -348,12 +349,14 @@ static known combine(search *search, const weir_node *node, operation *operation
     known b = find_input(search, node, 1);
     if (!a.is_known || !b.is_known || (a.count != b.count && a.count != 1 && b.count != 1))
         return nothing();
-    known result = {.is_known = true, .is_scalar = a.is_scalar && b.is_scalar, .count = a.count == 1 ? b.count : a.count};
+    known result = {
+        .is_known = true, .is_scalar = a.is_scalar && b.is_scalar, .count = a.count == 1 ? b.count : a.count};
     for (int i = 0; i < result.count; i++) {
         int at_a = a.count == 1 ? 0 : i;
         int at_b = b.count == 1 ? 0 : i;
         int64_t value = 0;
-        bool is_certain = !is_unknown(&a, at_a) && !is_unknown(&b, at_b) && operation(a.values[at_a], b.values[at_b], &value);
+        bool is_certain =
+            !is_unknown(&a, at_a) && !is_unknown(&b, at_b) && operation(a.values[at_a], b.values[at_b], &value);
         set_entry(&result, i, is_certain, value);
     }
     return result;
@@ -503,7 +506,8 @@ static bool fits(const known *value, weir_dtype dtype)
 
 weir_tensor *weir_static_value(weir_output output)
 {
-    for (int depth = 0; output.node != NULL && depth < DEEPEST && strcmp(output.node->op->name, "Identity") == 0; depth++)
+    for (int depth = 0; output.node != NULL && depth < DEEPEST && strcmp(output.node->op->name, "Identity") == 0;
+         depth++)
         output = output.node->inputs[0];
     if (output.node == NULL)
         return NULL;

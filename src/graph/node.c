@@ -82,8 +82,9 @@ static weir_status check_back_edge(const weir_node *merge, int index, weir_outpu
     }
     weir_dtype have = weir_output_dtype(source);
     if (weir_dtype_base(have) != weir_dtype_base(merge->output_dtypes[0])) {
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Input %d of node %s was passed %s from %s:%d incompatible with expected %s.",
-                         index, merge->name, weir_dtype_name(have), source.node->name, source.index,
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "Input %d of node %s was passed %s from %s:%d incompatible with expected %s.", index,
+                         merge->name, weir_dtype_name(have), source.node->name, source.index,
                          weir_dtype_name(merge->output_dtypes[0]));
     }
     return WEIR_STATUS_OK;

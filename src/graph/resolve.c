@@ -245,9 +245,9 @@ static weir_status check_input(const weir_node *node, int index, weir_dtype expe
     if (have == expected || weir_dtype_base(have) == expected)
         return WEIR_STATUS_OK;
     bool has_name = node->name[0] != '\0';
-    return weir_fail(WEIR_INVALID_ARGUMENT, "Input %d%s%s was passed %s from %s:%d incompatible with expected %s.", index,
-                     has_name ? " of node " : "", has_name ? node->name : "", weir_dtype_name(have), input.node->name,
-                     input.index, weir_dtype_name(expected));
+    return weir_fail(WEIR_INVALID_ARGUMENT, "Input %d%s%s was passed %s from %s:%d incompatible with expected %s.",
+                     index, has_name ? " of node " : "", has_name ? node->name : "", weir_dtype_name(have),
+                     input.node->name, input.index, weir_dtype_name(expected));
 }
 
 static weir_status wrong_number(const weir_node *node)

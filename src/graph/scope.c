@@ -59,8 +59,7 @@ static weir_status check_scope_name(const char *name, bool is_root)
 
 static weir_scope enter(weir_scope scope, const char *name)
 {
-    weir_status status =
-        name[0] == '\0' ? WEIR_STATUS_OK : check_scope_name(name, scope.record->prefix[0] == '\0');
+    weir_status status = name[0] == '\0' ? WEIR_STATUS_OK : check_scope_name(name, scope.record->prefix[0] == '\0');
     if (!weir_ok(status)) {
         (void)weir_scope_fail(scope, status);
         return (weir_scope){0};
@@ -132,9 +131,10 @@ weir_scope weir_on_device(weir_scope scope, const char *format, ...)
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     weir_device_name name;
-    weir_status status = length >= 0 && length < WEIR_DEVICE_NAME_SIZE
-                             ? weir_device_name_parse(text, &name)
-                             : weir_fail(WEIR_INVALID_ARGUMENT, "Malformed device specification '%.60s...': too long", text);
+    weir_status status =
+        length >= 0 && length < WEIR_DEVICE_NAME_SIZE
+            ? weir_device_name_parse(text, &name)
+            : weir_fail(WEIR_INVALID_ARGUMENT, "Malformed device specification '%.60s...': too long", text);
     if (!weir_ok(status)) {
         (void)weir_scope_fail(scope, status);
         return (weir_scope){0};

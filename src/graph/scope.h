@@ -13,7 +13,7 @@ typedef struct weir_device_layer {
     const char *merged;             /* with all outer layers; NULL when a function has a word in it */
     weir_device_function *function; /* NULL: none */
     void *context;
-    bool is_stop;                   /* outer layers do not count */
+    bool is_stop; /* outer layers do not count */
 } weir_device_layer;
 
 /* Control inputs of a block, innermost first. */

@@ -109,8 +109,8 @@ static weir_status must_be_fed(const weir_node *node)
     char shape[WEIR_SHAPE_TEXT_SIZE];
     weir_shape known = weir_node_shape(node, "shape");
     const char *text = known.rank > 0 ? weir_shape_text(known, shape, sizeof shape) : "";
-    return weir_fail(WEIR_INVALID_ARGUMENT, "You must feed a value for placeholder tensor '%s' with dtype %s%s%s", node->name,
-                     weir_dtype_name(node->output_dtypes[0]), known.rank > 0 ? " and shape " : "", text);
+    return weir_fail(WEIR_INVALID_ARGUMENT, "You must feed a value for placeholder tensor '%s' with dtype %s%s%s",
+                     node->name, weir_dtype_name(node->output_dtypes[0]), known.rank > 0 ? " and shape " : "", text);
 }
 
 /* ---- Frames of loops ---- */
@@ -120,7 +120,8 @@ static weir_status find_frame(weir_plan *plan, const weir_plan_node *enter, int 
     weir_bytes name = weir_node_string(enter->node, "frame_name");
     for (int i = 1; i < plan->num_frames; i++) {
         const weir_plan_frame *frame = &plan->frames[i];
-        if (frame->parent == enter->frame && strlen(frame->name) == name.size && memcmp(frame->name, name.data, name.size) == 0) {
+        if (frame->parent == enter->frame && strlen(frame->name) == name.size &&
+            memcmp(frame->name, name.data, name.size) == 0) {
             *out = i;
             return WEIR_STATUS_OK;
         }
@@ -131,8 +132,10 @@ static weir_status find_frame(weir_plan *plan, const weir_plan_node *enter, int 
         return weir_fail_memory(sizeof *grown);
     if (plan->num_frames > 0)
         memcpy(grown, plan->frames, (size_t)plan->num_frames * sizeof *grown);
-    grown[plan->num_frames] = (weir_plan_frame){
-        .name = kept, .parent = enter->frame, .parallel_iterations = (int)weir_node_int(enter->node, "parallel_iterations", 10)};
+    grown[plan->num_frames] =
+        (weir_plan_frame){.name = kept,
+                          .parent = enter->frame,
+                          .parallel_iterations = (int)weir_node_int(enter->node, "parallel_iterations", 10)};
     plan->frames = grown;
     *out = plan->num_frames++;
     return WEIR_STATUS_OK;
@@ -202,8 +205,8 @@ static weir_status bind_variable(weir_plan *plan, int index)
     if (name == NULL)
         return weir_fail_memory(container.size);
     weir_resource *resource = NULL;
-    WEIR_TRY(weir_container_get(plan->session->devices, name, &weir_variable_type, request.name, create_variable, &request,
-                                &resource));
+    WEIR_TRY(weir_container_get(plan->session->devices, name, &weir_variable_type, request.name, create_variable,
+                                &request, &resource));
     weir_status status = weir_list_add(&plan->resources, resource);
     if (!weir_ok(status)) {
         weir_resource_unref(resource);
@@ -246,7 +249,8 @@ static void follow_variable(weir_plan *plan, const weir_plan_node *node)
             continue;
         value->place = WEIR_PLACE_VARIABLE;
         value->variable = variable;
-        value->is_reference = node->kind == WEIR_KIND_READ ? false : value->is_reference || (passes && value->dtype == WEIR_RESOURCE);
+        value->is_reference =
+            node->kind == WEIR_KIND_READ ? false : value->is_reference || (passes && value->dtype == WEIR_RESOURCE);
     }
 }
 
@@ -305,7 +309,8 @@ static weir_status add_node(builder *b, const weir_node *node)
     int few_controls[8];
     bool is_small = node->num_inputs <= 8 && node->num_controls <= 8;
     weir_port *inputs = is_small ? few_inputs : weir_arena_take(&plan->arena, (size_t)node->num_inputs, sizeof *inputs);
-    int *controls = is_small ? few_controls : weir_arena_take(&plan->arena, (size_t)node->num_controls, sizeof *controls);
+    int *controls =
+        is_small ? few_controls : weir_arena_take(&plan->arena, (size_t)node->num_controls, sizeof *controls);
     if (inputs == NULL || controls == NULL)
         return weir_fail_memory((size_t)node->num_inputs * sizeof *inputs);
     link_inputs(b, node, inputs, controls);
@@ -383,7 +388,8 @@ static weir_status set_fetches(builder *b)
     for (int i = 0; i < b->request->num_fetches; i++) {
         weir_output output = b->request->fetches[i];
         int feed = find_feed(b, output);
-        plan->fetches[i] = feed >= 0 ? (weir_port){b->feed_node[feed], 0} : (weir_port){b->index[output.node->id], output.index};
+        plan->fetches[i] =
+            feed >= 0 ? (weir_port){b->feed_node[feed], 0} : (weir_port){b->index[output.node->id], output.index};
     }
     return WEIR_STATUS_OK;
 }

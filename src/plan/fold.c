@@ -8,8 +8,8 @@
 
 static bool may_fold(const weir_plan *plan, const weir_plan_node *node)
 {
-    if (node->kind != WEIR_KIND_CODE || !node->is_foldable || node->kernel->is_shape_function || node->num_controls > 0 ||
-        node->num_inputs == 0)
+    if (node->kind != WEIR_KIND_CODE || !node->is_foldable || node->kernel->is_shape_function ||
+        node->num_controls > 0 || node->num_inputs == 0)
         return false;
     for (int i = 0; i < node->num_inputs; i++) {
         if (!weir_plan_is_free_constant(plan, node->inputs[i].node))

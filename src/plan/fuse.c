@@ -55,8 +55,8 @@ static weir_plan_node *sole_producer(const fusing *f, const weir_plan_node *node
     if (node->num_inputs == 0)
         return NULL;
     weir_plan_node *producer = &f->plan->nodes[node->inputs[0].node];
-    bool may_go = producer->kind == WEIR_KIND_CODE && f->uses[node->inputs[0].node] == 1 && producer->device == node->device &&
-                  producer->frame == node->frame;
+    bool may_go = producer->kind == WEIR_KIND_CODE && f->uses[node->inputs[0].node] == 1 &&
+                  producer->device == node->device && producer->frame == node->frame;
     return may_go ? producer : NULL;
 }
 

@@ -11,24 +11,31 @@
 /* What is known of a value in this segment. */
 typedef struct bound {
     weir_shape shape;
-    weir_tensor *constant; /* known contents; NULL */
-    int memory;            /* value whose memory it is: itself, or that of an input it shares; -1: not bound yet */
-    int entry;             /* comes in as this entry; -1 */
-    int exit;              /* goes out as this exit; -1 */
-    size_t size;           /* bytes */
-    size_t offset;         /* in the block of temporaries */
-    int pending;           /* uses still to come while binding goes on, counted where the memory is */
+    weir_tensor *constant;   /* known contents; NULL */
+    int memory;              /* value whose memory it is: itself, or that of an input it shares; -1: not bound yet */
+    int entry;               /* comes in as this entry; -1 */
+    int exit;                /* goes out as this exit; -1 */
+    size_t size;             /* bytes */
+    size_t offset;           /* in the block of temporaries */
+    int pending;             /* uses still to come while binding goes on, counted where the memory is */
     int first_use, last_use; /* instructions */
 } bound;
 
-typedef enum address_kind { ADDRESS_MEMORY, ADDRESS_ENTRY, ADDRESS_EXIT, ADDRESS_VARIABLE, ADDRESS_FIXED, ADDRESS_SCRATCH } address_kind;
+typedef enum address_kind {
+    ADDRESS_MEMORY,
+    ADDRESS_ENTRY,
+    ADDRESS_EXIT,
+    ADDRESS_VARIABLE,
+    ADDRESS_FIXED,
+    ADDRESS_SCRATCH
+} address_kind;
 
 /* Where an argument's address comes from. */
 typedef struct address {
     address_kind kind;
-    int index;      /* value, entry or exit */
-    void *fixed;    /* ADDRESS_FIXED; the variable for ADDRESS_VARIABLE */
-    size_t size;    /* ADDRESS_SCRATCH */
+    int index;   /* value, entry or exit */
+    void *fixed; /* ADDRESS_FIXED; the variable for ADDRESS_VARIABLE */
+    size_t size; /* ADDRESS_SCRATCH */
     size_t offset;
 } address;
 
@@ -70,7 +77,7 @@ typedef struct maker {
     const weir_plan *plan;
     const weir_device *device;
     weir_layout *layout;
-    bound *values;     /* [plan values] */
+    bound *values; /* [plan values] */
     WEIR_LIST(draft) drafts;
     WEIR_LIST(address) addresses;
     WEIR_LIST(variable_use) variables;
@@ -171,7 +178,8 @@ static weir_status describe_input(maker *m, const weir_plan_node *node, int inpu
     const weir_plan_value *value = weir_plan_value_of(m->plan, node->inputs[input]);
     if (value->place == WEIR_PLACE_VARIABLE) {
         bool is_reference = weir_plan_takes_variable(m->plan, node, input);
-        out->dtype = is_reference ? (weir_dtype)((int)value->variable->dtype + WEIR_REF_OFFSET) : value->variable->dtype;
+        out->dtype =
+            is_reference ? (weir_dtype)((int)value->variable->dtype + WEIR_REF_OFFSET) : value->variable->dtype;
         out->constant = NULL;
         return variable_shape(m, value->variable, is_reference, &out->shape);
     }
@@ -225,7 +233,8 @@ static bool input_in_host(const maker *m, const weir_plan_node *node, int input)
 {
     if (m->device->is_host)
         return true;
-    return node->kernel != NULL && input < 32 && ((node->kernel->host_inputs | node->kernel->shape_inputs) >> input & 1) != 0;
+    return node->kernel != NULL && input < 32 &&
+           ((node->kernel->host_inputs | node->kernel->shape_inputs) >> input & 1) != 0;
 }
 
 static weir_status add_input(maker *m, const weir_plan_node *node, int input, int instruction)
@@ -236,8 +245,8 @@ static weir_status add_input(maker *m, const weir_plan_node *node, int input, in
             return add_address(m, (address){.kind = ADDRESS_FIXED, .fixed = value->variable});
         return add_variable_memory(m, value->variable);
     }
-    const weir_tensor *constant = value->place == WEIR_PLACE_CONSTANT ? value->constant
-                                                                       : m->values[root_value(m, node->inputs[input])].constant;
+    const weir_tensor *constant =
+        value->place == WEIR_PLACE_CONSTANT ? value->constant : m->values[root_value(m, node->inputs[input])].constant;
     if (constant != NULL) {
         address made = {.kind = ADDRESS_FIXED};
         WEIR_TRY(constant_address(m, constant, input_in_host(m, node, input), &made.fixed));
@@ -377,7 +386,8 @@ static bool may_work_out(const maker *m, const weir_plan_node *node, const node_
     }
     for (int i = 0; i < node->num_outputs; i++) {
         int64_t elements = weir_shape_elements(b->outputs[i]);
-        if (elements < 0 || elements > LARGEST_FOLDED || weir_dtype_is_object(m->plan->values[node->first_value + i].dtype))
+        if (elements < 0 || elements > LARGEST_FOLDED ||
+            weir_dtype_is_object(m->plan->values[node->first_value + i].dtype))
             return false;
     }
     return true;
@@ -385,7 +395,8 @@ static bool may_work_out(const maker *m, const weir_plan_node *node, const node_
 
 static weir_status work_out(maker *m, const weir_plan_node *node, const node_binding *b)
 {
-    void **arguments = weir_arena_take(&m->layout->arena, (size_t)(node->num_inputs + node->num_outputs) + 1, sizeof *arguments);
+    void **arguments =
+        weir_arena_take(&m->layout->arena, (size_t)(node->num_inputs + node->num_outputs) + 1, sizeof *arguments);
     if (arguments == NULL)
         return weir_fail_memory(sizeof *arguments);
     for (int i = 0; i < node->num_inputs; i++)
@@ -406,7 +417,8 @@ static weir_status work_out(maker *m, const weir_plan_node *node, const node_bin
     if (b->bind.run == NULL)
         return WEIR_STATUS_OK;
     if (b->bind.scratch_size > 0) {
-        arguments[node->num_inputs + node->num_outputs] = weir_arena_take(&m->layout->arena, 1, b->bind.scratch_size + WEIR_ALIGNMENT);
+        arguments[node->num_inputs + node->num_outputs] =
+            weir_arena_take(&m->layout->arena, 1, b->bind.scratch_size + WEIR_ALIGNMENT);
         if (arguments[node->num_inputs + node->num_outputs] == NULL)
             return weir_fail_memory(b->bind.scratch_size);
     }
@@ -422,7 +434,8 @@ static void overwrite_input(maker *m, const weir_plan_node *node, const node_bin
         return;
     for (int i = 0; i < node->num_inputs && i < 32; i++) {
         const weir_plan_value *input = weir_plan_value_of(m->plan, node->inputs[i]);
-        if ((b->may_overwrite[output] >> i & 1) == 0 || input->place != WEIR_PLACE_ARENA || b->inputs[i].constant != NULL)
+        if ((b->may_overwrite[output] >> i & 1) == 0 || input->place != WEIR_PLACE_ARENA ||
+            b->inputs[i].constant != NULL)
             continue;
         int memory = memory_value(m, root_value(m, node->inputs[i]));
         const bound *from = &m->values[memory];
@@ -463,8 +476,13 @@ static weir_status add_copy(maker *m, const weir_plan_node *node, int index, int
         return weir_fail_memory(sizeof *size);
     *size = m->values[value].size;
     int instruction = (int)m->drafts.count;
-    draft made = {.run = copy_elements, .state = size, .node = index, .first_address = (int)m->addresses.count, .first_output = 1,
-                  .num_outputs = 1, .num_addresses = 2};
+    draft made = {.run = copy_elements,
+                  .state = size,
+                  .node = index,
+                  .first_address = (int)m->addresses.count,
+                  .first_output = 1,
+                  .num_outputs = 1,
+                  .num_addresses = 2};
     WEIR_TRY(add_input(m, node, from_input, instruction));
     WEIR_TRY(add_output(m, value, instruction));
     return weir_list_add(&m->drafts, made);
@@ -515,8 +533,12 @@ static bool has_own_output(const weir_plan_node *node, const node_binding *b)
 static weir_status add_code(maker *m, const weir_plan_node *node, int index, const node_binding *b)
 {
     int instruction = (int)m->drafts.count;
-    draft made = {.run = b->bind.run, .state = b->bind.state, .node = index, .first_address = (int)m->addresses.count,
-                  .first_output = node->num_inputs, .num_outputs = node->num_outputs};
+    draft made = {.run = b->bind.run,
+                  .state = b->bind.state,
+                  .node = index,
+                  .first_address = (int)m->addresses.count,
+                  .first_output = node->num_inputs,
+                  .num_outputs = node->num_outputs};
     for (int i = 0; i < node->num_inputs; i++)
         WEIR_TRY(add_input(m, node, i, instruction));
     for (int i = 0; i < node->num_outputs; i++) {
@@ -527,7 +549,8 @@ static weir_status add_code(maker *m, const weir_plan_node *node, int index, con
             WEIR_TRY(add_output(m, value, instruction));
     }
     if (b->bind.scratch_size > 0)
-        WEIR_TRY(add_address(m, (address){.kind = ADDRESS_SCRATCH, .size = b->bind.scratch_size, .index = instruction}));
+        WEIR_TRY(
+            add_address(m, (address){.kind = ADDRESS_SCRATCH, .size = b->bind.scratch_size, .index = instruction}));
     made.num_addresses = (int)m->addresses.count - made.first_address;
     return weir_list_add(&m->drafts, made);
 }
@@ -629,8 +652,8 @@ static weir_status take_entries(maker *m)
         bool in_host = producer->kernel != NULL && plan_value->root.output < 32 &&
                        (producer->kernel->host_outputs >> plan_value->root.output & 1) != 0;
         m->values[value].exit = layout->num_exits;
-        layout->exits[layout->num_exits++] =
-            (weir_layout_exit){.value = value, .slot = plan_value->slot, .dtype = plan_value->dtype, .in_host = in_host};
+        layout->exits[layout->num_exits++] = (weir_layout_exit){
+            .value = value, .slot = plan_value->slot, .dtype = plan_value->dtype, .in_host = in_host};
     }
     return WEIR_STATUS_OK;
 }
@@ -733,15 +756,19 @@ static weir_status write_arguments(maker *m)
         else if (at->kind == ADDRESS_FIXED)
             arguments[a] = at->fixed;
         else if (at->kind == ADDRESS_ENTRY)
-            WEIR_TRY(add_place(&layout->arena, &layout->entries[at->index].patch, &arguments[a], &entry_capacity[at->index]));
+            WEIR_TRY(add_place(&layout->arena, &layout->entries[at->index].patch, &arguments[a],
+                               &entry_capacity[at->index]));
         else if (at->kind == ADDRESS_EXIT)
-            WEIR_TRY(add_place(&layout->arena, &layout->exits[at->index].patch, &arguments[a], &exit_capacity[at->index]));
+            WEIR_TRY(
+                add_place(&layout->arena, &layout->exits[at->index].patch, &arguments[a], &exit_capacity[at->index]));
     }
     for (size_t i = 0; i < m->drafts.count; i++) {
         const draft *d = &m->drafts.items[i];
         layout->code[i] = (weir_instruction){d->run, d->state, arguments + d->first_address};
-        layout->info[i] = (weir_instruction_info){.node = d->node, .num_arguments = d->num_addresses,
-                                                  .first_output = d->first_output, .num_outputs = d->num_outputs};
+        layout->info[i] = (weir_instruction_info){.node = d->node,
+                                                  .num_arguments = d->num_addresses,
+                                                  .first_output = d->first_output,
+                                                  .num_outputs = d->num_outputs};
     }
     for (size_t l = 0; l < m->loads.count; l++) {
         int capacity = 0;
@@ -813,7 +840,8 @@ weir_status weir_layout_new(const weir_layout_request *request, weir_layout **ou
                .device = request->plan->devices->items[request->segment->device],
                .layout = layout};
     m.values = weir_allocate((size_t)request->plan->num_values, sizeof *m.values);
-    weir_status status = m.values != NULL ? make(&m) : weir_fail_memory((size_t)request->plan->num_values * sizeof *m.values);
+    weir_status status =
+        m.values != NULL ? make(&m) : weir_fail_memory((size_t)request->plan->num_values * sizeof *m.values);
     weir_release(m.values);
     for (size_t i = 0; i < m.loads.count; i++)
         weir_list_clear(&m.loads.items[i]->addresses);

@@ -18,9 +18,9 @@ typedef struct weir_instruction {
 
 /* What an instruction is, for messages, metadata and the search for NaN. */
 typedef struct weir_instruction_info {
-    int node;            /* in the plan; -1: loads a variable's address */
+    int node; /* in the plan; -1: loads a variable's address */
     int num_arguments;
-    int first_output;    /* among the arguments */
+    int first_output; /* among the arguments */
     int num_outputs;
     const int64_t *elements;  /* [num_outputs] */
     const weir_dtype *dtypes; /* [num_outputs] */
@@ -60,13 +60,13 @@ typedef struct weir_layout {
     weir_instruction *code;
     weir_instruction_info *info;
     int count;
-    size_t memory_size; /* of the temporaries */
+    size_t memory_size;                 /* of the temporaries */
     WEIR_LIST(weir_tensor *) constants; /* worked out while binding; references held */
     WEIR_LIST(weir_buffer *) uploads;   /* constants in device memory */
     struct {
         weir_variable *variable;
         weir_shape shape;
-    } *variable_shapes; /* of variables without a fixed shape, on which this layout stands */
+    } * variable_shapes; /* of variables without a fixed shape, on which this layout stands */
     int num_variable_shapes;
     uint64_t last_used;
 } weir_layout;
@@ -84,7 +84,7 @@ typedef struct weir_layout_request {
     const weir_segment *segment;
     weir_tensor *const *entries; /* [num_entries]: what comes in now */
     weir_session_state *session;
-    weir_run_function *execute;  /* runs a weir_executed (its state) */
+    weir_run_function *execute; /* runs a weir_executed (its state) */
     /* Gives size bytes for the temporaries, which stay where they are as long as the layout is used. */
     weir_status (*reserve)(void *context, size_t size, char **memory);
     void *reserve_context;

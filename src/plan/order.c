@@ -11,11 +11,11 @@
 
 typedef struct ordering {
     weir_plan *plan;
-    int *waiting;      /* [nodes]: producers not yet in the order */
-    int *first_edge;   /* [nodes + 1]: consumers of each node, in edges */
+    int *waiting;    /* [nodes]: producers not yet in the order */
+    int *first_edge; /* [nodes + 1]: consumers of each node, in edges */
     int *edges;
-    int *ready;        /* heap of ready nodes that write nothing */
-    int *writers;      /* heap of ready writers */
+    int *ready;   /* heap of ready nodes that write nothing */
+    int *writers; /* heap of ready writers */
     int num_ready, num_writers;
 } ordering;
 
@@ -157,7 +157,8 @@ static int last_use(const ordering *o, int node)
     int last = o->plan->nodes[node].position;
     for (int i = o->first_edge[node]; i < o->first_edge[node + 1]; i++) {
         int consumer = o->edges[i];
-        int use = o->plan->nodes[consumer].kind == WEIR_KIND_PASS ? last_use(o, consumer) : o->plan->nodes[consumer].position;
+        int use =
+            o->plan->nodes[consumer].kind == WEIR_KIND_PASS ? last_use(o, consumer) : o->plan->nodes[consumer].position;
         last = use > last ? use : last;
     }
     return last;

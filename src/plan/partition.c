@@ -9,12 +9,12 @@
 /* Where a value can be wanted: in the memory of device d, or in host memory next to device d. */
 typedef struct partition {
     weir_plan *plan;
-    int num_places;   /* devices * 2 */
+    int num_places; /* devices * 2 */
     int old_nodes;
     int old_values;
-    int *transfers;   /* [old values * places]: node that brings it there, -1 */
-    int *controls;    /* [old nodes * devices] */
-    int *copies;      /* [old values]: COPY node, -1 */
+    int *transfers; /* [old values * places]: node that brings it there, -1 */
+    int *controls;  /* [old nodes * devices] */
+    int *copies;    /* [old values]: COPY node, -1 */
 } partition;
 
 static bool is_host(const weir_plan *plan, int device)

@@ -13,11 +13,11 @@
 #include "graph/device_name.h"
 
 typedef struct group_info {
-    int parent;             /* node; itself: the root of a group */
+    int parent; /* node; itself: the root of a group */
     weir_device_name request;
-    bool needs_host;        /* a member has no kernel for accelerators */
+    bool needs_host; /* a member has no kernel for accelerators */
     bool is_failed;
-    int fixed;              /* device that a member has already; -1 */
+    int fixed; /* device that a member has already; -1 */
 } group_info;
 
 typedef struct placer {
@@ -25,9 +25,9 @@ typedef struct placer {
     const weir_device_set *devices;
     weir_device_name *names; /* [devices] */
     bool allow_soft_placement;
-    int first, count;        /* new nodes */
-    group_info *groups;      /* [count]: those of old nodes are by themselves */
-    int *order;              /* devices by priority */
+    int first, count;   /* new nodes */
+    group_info *groups; /* [count]: those of old nodes are by themselves */
+    int *order;         /* devices by priority */
     weir_placement *placement;
     weir_text problems;
     int num_problems;
@@ -50,8 +50,8 @@ static void report(placer *p, const weir_node *node, const char *format, ...) WE
 
 static void report(placer *p, const weir_node *node, const char *format, ...)
 {
-    weir_text_append(&p->problems, "%sCannot assign a device for operation %s: {{node %s}} ", p->num_problems++ > 0 ? "\n" : "",
-                     node->name, node->name);
+    weir_text_append(&p->problems, "%sCannot assign a device for operation %s: {{node %s}} ",
+                     p->num_problems++ > 0 ? "\n" : "", node->name, node->name);
     va_list arguments;
     va_start(arguments, format);
     weir_text_append_list(&p->problems, format, arguments);
@@ -61,8 +61,9 @@ static void report(placer *p, const weir_node *node, const char *format, ...)
 /* Joins the requests of two groups; parts that contradict each other are an error, or dropped with soft placement. */
 static void join_requests(placer *p, group_info *a, const group_info *b, const weir_node *node)
 {
-    bool conflict = (a->request.type[0] != '\0' && b->request.type[0] != '\0' && strcmp(a->request.type, b->request.type) != 0) ||
-                    (a->request.id >= 0 && b->request.id >= 0 && a->request.id != b->request.id);
+    bool conflict =
+        (a->request.type[0] != '\0' && b->request.type[0] != '\0' && strcmp(a->request.type, b->request.type) != 0) ||
+        (a->request.id >= 0 && b->request.id >= 0 && a->request.id != b->request.id);
     if (conflict && !p->allow_soft_placement) {
         char text_a[WEIR_DEVICE_NAME_SIZE];
         char text_b[WEIR_DEVICE_NAME_SIZE];
@@ -188,18 +189,22 @@ static void report_device(placer *p, const weir_node *node, const group_info *gr
     char text[WEIR_DEVICE_NAME_SIZE];
     weir_device_name_text(&group->request, text);
     if (exists(p, &group->request)) {
-        report(p, node, "Could not satisfy explicit device specification '%s' because no supported kernel for %s devices is available.",
-               text, group->request.type);
+        report(
+            p, node,
+            "Could not satisfy explicit device specification '%s' because no supported kernel for %s devices is available.",
+            text, group->request.type);
         return;
     }
     weir_text names = {0};
     for (int i = 0; i < p->devices->count; i++)
         weir_text_append(&names, "%s%s", i > 0 ? ", " : "", p->devices->items[i]->name);
-    report(p, node,
-           "was explicitly assigned to %s but available devices are [ %s ]. Make sure the device specification refers to a "
-           "valid device.%s",
-           text, weir_text_get(&names),
-           strcmp(group->request.type, "GPU") == 0 ? " The requested device appears to be a GPU, but none is available." : "");
+    report(
+        p, node,
+        "was explicitly assigned to %s but available devices are [ %s ]. Make sure the device specification refers to a "
+        "valid device.%s",
+        text, weir_text_get(&names),
+        strcmp(group->request.type, "GPU") == 0 ? " The requested device appears to be a GPU, but none is available."
+                                                : "");
     weir_text_clear(&names);
 }
 
@@ -226,7 +231,8 @@ static int decide(placer *p, int root)
 /* A node without inputs (a constant) goes with its consumers if they all share one device. */
 static bool is_generator(const weir_node *node)
 {
-    return node->num_inputs == 0 && node->num_controls == 0 && node->num_outputs == 1 && !weir_dtype_is_ref(node->output_dtypes[0]);
+    return node->num_inputs == 0 && node->num_controls == 0 && node->num_outputs == 1 &&
+           !weir_dtype_is_ref(node->output_dtypes[0]);
 }
 
 static void follow_consumers(placer *p)
@@ -319,7 +325,8 @@ void weir_placement_print(const weir_placement *placement, const weir_graph *gra
         for (size_t n = (size_t)first; n < placement->device.count; n++) {
             const weir_node *node = graph->nodes.items[n];
             if (is_generator(node) == (generators != 0))
-                fprintf(stream, "%s: (%s): %s\n", node->name, node->op->name, devices->items[placement->device.items[n]]->name);
+                fprintf(stream, "%s: (%s): %s\n", node->name, node->op->name,
+                        devices->items[placement->device.items[n]]->name);
         }
     }
     fflush(stream);

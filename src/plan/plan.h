@@ -22,15 +22,15 @@ typedef struct weir_port {
 } weir_port;
 
 typedef enum weir_kind {
-    WEIR_KIND_CODE,      /* bind and run */
-    WEIR_KIND_EXECUTE,   /* makes tensors; stands in segments among code */
-    WEIR_KIND_NOTHING,   /* order only */
+    WEIR_KIND_CODE,    /* bind and run */
+    WEIR_KIND_EXECUTE, /* makes tensors; stands in segments among code */
+    WEIR_KIND_NOTHING, /* order only */
     WEIR_KIND_CONSTANT,
     WEIR_KIND_FEED,
-    WEIR_KIND_PASS,      /* output 0.. is input 0.. */
-    WEIR_KIND_VARIABLE,  /* a variable's reference or handle */
-    WEIR_KIND_READ,      /* the memory of a variable, by handle */
-    WEIR_KIND_COPY,      /* a value of its own from what may be a variable's memory */
+    WEIR_KIND_PASS,     /* output 0.. is input 0.. */
+    WEIR_KIND_VARIABLE, /* a variable's reference or handle */
+    WEIR_KIND_READ,     /* the memory of a variable, by handle */
+    WEIR_KIND_COPY,     /* a value of its own from what may be a variable's memory */
     /* From here on each node is a segment of its own. */
     WEIR_KIND_WAIT,
     WEIR_KIND_TRANSFER,
@@ -41,7 +41,7 @@ typedef enum weir_kind {
     WEIR_KIND_ENTER,
     WEIR_KIND_EXIT,
     WEIR_KIND_NEXT_ITERATION,
-    WEIR_KIND_TRIGGER,   /* ControlTrigger: goes on even after dead inputs */
+    WEIR_KIND_TRIGGER, /* ControlTrigger: goes on even after dead inputs */
 } weir_kind;
 
 static inline bool weir_kind_stands_alone(weir_kind kind)
@@ -58,14 +58,14 @@ typedef enum weir_place {
 } weir_place;
 
 typedef struct weir_plan_value {
-    weir_dtype dtype;      /* base type */
-    bool is_reference;     /* a variable itself: reference or handle */
-    weir_port root;        /* the port whose memory this is; itself unless the node is a PASS or a READ */
+    weir_dtype dtype;  /* base type */
+    bool is_reference; /* a variable itself: reference or handle */
+    weir_port root;    /* the port whose memory this is; itself unless the node is a PASS or a READ */
     weir_place place;
-    int slot;              /* index in the frame's slots; -1: none */
+    int slot;                /* index in the frame's slots; -1: none */
     weir_variable *variable; /* for WEIR_PLACE_VARIABLE */
-    weir_tensor *constant; /* for WEIR_PLACE_CONSTANT; owned by the plan */
-    int uses;              /* by inputs of other nodes */
+    weir_tensor *constant;   /* for WEIR_PLACE_CONSTANT; owned by the plan */
+    int uses;                /* by inputs of other nodes */
 } weir_plan_value;
 
 typedef struct weir_plan_node {
@@ -73,18 +73,18 @@ typedef struct weir_plan_node {
     const weir_kernel *kernel; /* NULL for kinds without */
     weir_kind kind;
     int device;
-    int first_value;           /* in plan->values */
+    int first_value; /* in plan->values */
     int num_outputs;
     int num_inputs;
     int num_controls;
     weir_port *inputs;
-    int *controls;             /* plan nodes */
-    int feed;                  /* FEED: which one */
+    int *controls; /* plan nodes */
+    int feed;      /* FEED: which one */
     int frame;
-    int segment;               /* -1: constants and variables, which belong to all */
-    int position;              /* in plan->order */
-    bool is_writer;            /* changes a variable, or state that others see */
-    bool is_foldable;          /* its value follows from shapes and constants */
+    int segment;                    /* -1: constants and variables, which belong to all */
+    int position;                   /* in plan->order */
+    bool is_writer;                 /* changes a variable, or state that others see */
+    bool is_foldable;               /* its value follows from shapes and constants */
     const struct weir_fused *fused; /* what a fused node stands for; NULL */
 } weir_plan_node;
 
@@ -102,25 +102,25 @@ typedef struct weir_entry {
 } weir_entry;
 
 typedef struct weir_segment {
-    weir_kind kind;      /* CODE, or that of its single node */
+    weir_kind kind; /* CODE, or that of its single node */
     int device;
     int frame;
-    int local;           /* number among the segments of its frame */
-    int first, count;    /* in plan->order */
-    int num_waits;       /* segments (and feeds, in partial runs) that must be done before */
+    int local;        /* number among the segments of its frame */
+    int first, count; /* in plan->order */
+    int num_waits;    /* segments (and feeds, in partial runs) that must be done before */
     int num_successors;
     struct weir_successor *successors;
     int num_entries;
     weir_entry *entries;
     int num_exits;
-    int *exits;          /* values with slots that this segment makes */
+    int *exits; /* values with slots that this segment makes */
 } weir_segment;
 
 /* An edge between segments. */
 typedef struct weir_successor {
     int segment;
-    int branch;          /* output of a SWITCH that it hangs on; -1: whatever the segment becomes */
-    int input;           /* for a MERGE: which data input this is; -1: order only */
+    int branch; /* output of a SWITCH that it hangs on; -1: whatever the segment becomes */
+    int input;  /* for a MERGE: which data input this is; -1: order only */
 } weir_successor;
 
 /* A loop frame; frame 0 is the root. */
@@ -141,7 +141,7 @@ typedef struct weir_plan {
     int num_nodes, node_capacity;
     weir_plan_value *values;
     int num_values, value_capacity;
-    int *order;              /* node indices, segment after segment, each in the order it is walked */
+    int *order; /* node indices, segment after segment, each in the order it is walked */
     int num_ordered;
     weir_segment *segments;
     int num_segments;
@@ -152,10 +152,10 @@ typedef struct weir_plan {
     int num_feeds;
     weir_dtype *feed_dtypes;
     const weir_node **feed_nodes;
-    int *feed_values;        /* value of each feed, -1 when nobody needs it */
-    bool is_partial;         /* feeds come one by one */
-    bool is_simple;          /* one segment of code and nothing else */
-    WEIR_LIST(weir_tensor *) constants; /* references held */
+    int *feed_values;                     /* value of each feed, -1 when nobody needs it */
+    bool is_partial;                      /* feeds come one by one */
+    bool is_simple;                       /* one segment of code and nothing else */
+    WEIR_LIST(weir_tensor *) constants;   /* references held */
     WEIR_LIST(weir_resource *) resources; /* references held: variables */
 } weir_plan;
 
@@ -222,7 +222,7 @@ WEIR_WARN_UNUSED weir_status weir_plan_set_constant(weir_plan *plan, weir_port p
 /* The passes that are always on, in order. */
 WEIR_WARN_UNUSED weir_status weir_plan_build(weir_plan *plan, const weir_plan_request *request);
 WEIR_WARN_UNUSED weir_status weir_plan_partition(weir_plan *plan);
-WEIR_WARN_UNUSED weir_status weir_plan_resolve(weir_plan *plan);  /* variables, roots of values, frames */
+WEIR_WARN_UNUSED weir_status weir_plan_resolve(weir_plan *plan); /* variables, roots of values, frames */
 WEIR_WARN_UNUSED weir_status weir_plan_order(weir_plan *plan);
 WEIR_WARN_UNUSED weir_status weir_plan_segment(weir_plan *plan);
 

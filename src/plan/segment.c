@@ -53,7 +53,8 @@ typedef struct cutter {
         weir_segment segment;
         int epoch;
         int set;
-    }) segments;
+    })
+    segments;
     WEIR_LIST(edge) edges;
     WEIR_LIST(access) accesses;
     weir_map variables; /* address of the variable (its bytes) -> index + 1 of its newest access */
@@ -92,7 +93,8 @@ static weir_status intern(cutter *c, const int *items, int count, int *out)
         return weir_fail_memory((size_t)count * sizeof *kept);
     if (count > 0)
         memcpy(kept, items, (size_t)count * sizeof *kept);
-    *made = (source_set){.count = count, .items = kept, .hash = hash, .next = c->sets[hash % HASH_SIZE], .id = c->num_sets};
+    *made =
+        (source_set){.count = count, .items = kept, .hash = hash, .next = c->sets[hash % HASH_SIZE], .id = c->num_sets};
     c->sets[hash % HASH_SIZE] = made;
     c->by_id[c->num_sets] = made;
     *out = c->num_sets++;
@@ -190,7 +192,8 @@ static weir_status add_segment(cutter *c, weir_segment segment, int epoch, int s
 
 static weir_status find_segment(cutter *c, const weir_plan_node *node, int set, int epoch, int *out)
 {
-    unsigned hash = ((unsigned)set * 31u + (unsigned)epoch * 17u + (unsigned)node->device * 7u + (unsigned)node->frame) % HASH_SIZE;
+    unsigned hash =
+        ((unsigned)set * 31u + (unsigned)epoch * 17u + (unsigned)node->device * 7u + (unsigned)node->frame) % HASH_SIZE;
     for (const bucket *at = c->buckets[hash]; at != NULL; at = at->next) {
         if (at->set == set && at->epoch == epoch && at->device == node->device && at->frame == node->frame) {
             *out = at->segment;
@@ -237,8 +240,8 @@ static weir_status note_access(cutter *c, access made)
 }
 
 /* Earlier accesses of the variable that this one must come after; raises the epoch past those of other segments. */
-static int epoch_after(const cutter *c, const weir_plan_node *node, const weir_variable *variable, bool is_write, int set,
-                       int epoch)
+static int epoch_after(const cutter *c, const weir_plan_node *node, const weir_variable *variable, bool is_write,
+                       int set, int epoch)
 {
     for (int at = newest_access(c, variable); at >= 0; at = c->accesses.items[at].next) {
         const access *before = &c->accesses.items[at];
@@ -447,7 +450,8 @@ static void find_slots(weir_plan *plan)
 /* Contents decide shapes: asked for by a node, or reachable by folding from a value that is all shapes. */
 static bool decides_shapes(const weir_plan_node *node, int input, const weir_plan_node *producer, weir_dtype dtype)
 {
-    if (node->kernel != NULL && (input < 32 ? node->kernel->shape_inputs >> input & 1 : node->kernel->shape_inputs >> 31 & 1))
+    if (node->kernel != NULL &&
+        (input < 32 ? node->kernel->shape_inputs >> input & 1 : node->kernel->shape_inputs >> 31 & 1))
         return true;
     return producer->is_foldable && (dtype == WEIR_INT32 || dtype == WEIR_INT64);
 }

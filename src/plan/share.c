@@ -9,7 +9,8 @@
 static bool may_share(const weir_plan_node *node)
 {
     bool has_kind = node->kind == WEIR_KIND_CODE || node->kind == WEIR_KIND_EXECUTE;
-    return has_kind && !node->node->op->is_stateful && !node->is_writer && node->kernel->reads == 0 && node->num_outputs > 0;
+    return has_kind && !node->node->op->is_stateful && !node->is_writer && node->kernel->reads == 0 &&
+           node->num_outputs > 0;
 }
 
 static bool equal_values(const weir_attr_value *a, const weir_attr_value *b)
@@ -56,10 +57,11 @@ static bool equal_attrs(const weir_node *a, const weir_node *b)
 
 static bool equal_nodes(const weir_plan_node *a, const weir_plan_node *b)
 {
-    return a->node->op == b->node->op && a->device == b->device && a->frame == b->frame && a->num_inputs == b->num_inputs &&
-           a->num_controls == b->num_controls &&
+    return a->node->op == b->node->op && a->device == b->device && a->frame == b->frame &&
+           a->num_inputs == b->num_inputs && a->num_controls == b->num_controls &&
            memcmp(a->inputs, b->inputs, (size_t)a->num_inputs * sizeof *a->inputs) == 0 &&
-           memcmp(a->controls, b->controls, (size_t)a->num_controls * sizeof *a->controls) == 0 && equal_attrs(a->node, b->node);
+           memcmp(a->controls, b->controls, (size_t)a->num_controls * sizeof *a->controls) == 0 &&
+           equal_attrs(a->node, b->node);
 }
 
 static unsigned hash_node(const weir_plan_node *node)
@@ -74,9 +76,9 @@ static unsigned hash_node(const weir_plan_node *node)
 
 typedef struct sharing {
     weir_plan *plan;
-    int *same;    /* [nodes]: the node that computes for it; itself */
-    int *heads;   /* [size]: newest node with the hash; -1 */
-    int *next;    /* [nodes] */
+    int *same;     /* [nodes]: the node that computes for it; itself */
+    int *heads;    /* [size]: newest node with the hash; -1 */
+    int *next;     /* [nodes] */
     unsigned size; /* a power of two */
 } sharing;
 

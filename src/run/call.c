@@ -26,8 +26,8 @@ static weir_status take_run(weir_session *session, const weir_run_arrays *call, 
     for (int i = 0; i < call->num_feeds; i++)
         feeds[i] = call->feeds[i].output;
     weir_cached_plan *cached = NULL;
-    weir_status status = weir_session_plan(session, feeds, call->num_feeds, call->fetches, call->num_fetches, call->targets,
-                                           call->num_targets, false, &cached);
+    weir_status status = weir_session_plan(session, feeds, call->num_feeds, call->fetches, call->num_fetches,
+                                           call->targets, call->num_targets, false, &cached);
     if (feeds != few)
         weir_release(feeds);
     if (weir_ok(status))
@@ -223,13 +223,14 @@ struct weir_partial_run {
     weir_session *session;
     weir_run_state *run;
     weir_cached_plan *cached;
-    weir_tensor **fed;   /* [feeds] references */
-    bool *is_fetched;    /* [fetches] */
+    weir_tensor **fed; /* [feeds] references */
+    bool *is_fetched;  /* [fetches] */
     bool has_ended;
 };
 
-weir_status weir_partial_run_new(weir_session *session, const weir_output *feeds, int num_feeds, const weir_output *fetches,
-                                 int num_fetches, weir_node *const *targets, int num_targets, weir_partial_run **out)
+weir_status weir_partial_run_new(weir_session *session, const weir_output *feeds, int num_feeds,
+                                 const weir_output *fetches, int num_fetches, weir_node *const *targets,
+                                 int num_targets, weir_partial_run **out)
 {
     weir_partial_run *partial = NULL;
     WEIR_TRY(weir_new(&partial, 1));
@@ -238,7 +239,8 @@ weir_status weir_partial_run_new(weir_session *session, const weir_output *feeds
     if (weir_ok(status))
         status = weir_new(&partial->is_fetched, (size_t)num_fetches);
     if (weir_ok(status))
-        status = weir_session_plan(session, feeds, num_feeds, fetches, num_fetches, targets, num_targets, true, &partial->cached);
+        status = weir_session_plan(session, feeds, num_feeds, fetches, num_fetches, targets, num_targets, true,
+                                   &partial->cached);
     if (weir_ok(status)) {
         status = weir_session_take_run(session, partial->cached, &partial->run);
         if (!weir_ok(status))
@@ -270,8 +272,8 @@ static weir_status check_partial(const weir_partial_run *partial, const weir_fee
     for (int i = 0; i < num_feeds; i++) {
         int feed = find_output(cached->feeds, cached->num_feeds, feeds[i].output);
         if (feed < 0)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "'%s:%d' is no feed of this partial run", weir_node_name(feeds[i].output.node),
-                             feeds[i].output.index);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "'%s:%d' is no feed of this partial run",
+                             weir_node_name(feeds[i].output.node), feeds[i].output.index);
         if (partial->fed[feed] != NULL)
             return weir_fail(WEIR_INVALID_ARGUMENT, "'%s:%d' has been fed already", feeds[i].output.node->name,
                              feeds[i].output.index);
@@ -280,10 +282,11 @@ static weir_status check_partial(const weir_partial_run *partial, const weir_fee
     for (int i = 0; i < num_fetches; i++) {
         int fetch = find_output(cached->fetches, cached->num_fetches, fetches[i]);
         if (fetch < 0)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "'%s:%d' is no fetch of this partial run", weir_node_name(fetches[i].node),
-                             fetches[i].index);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "'%s:%d' is no fetch of this partial run",
+                             weir_node_name(fetches[i].node), fetches[i].index);
         if (partial->is_fetched[fetch])
-            return weir_fail(WEIR_INVALID_ARGUMENT, "'%s:%d' has been fetched already", fetches[i].node->name, fetches[i].index);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "'%s:%d' has been fetched already", fetches[i].node->name,
+                             fetches[i].index);
     }
     return WEIR_STATUS_OK;
 }
@@ -323,8 +326,8 @@ static weir_status await_fetch(weir_partial_run *partial, int fetch, weir_tensor
     return weir_ok(status) ? weir_run_fetch(run, port, out) : status;
 }
 
-weir_status weir_partial_run_go(weir_partial_run *partial, const weir_feed *feeds, int num_feeds, const weir_output *fetches,
-                                weir_tensor **results, int num_fetches)
+weir_status weir_partial_run_go(weir_partial_run *partial, const weir_feed *feeds, int num_feeds,
+                                const weir_output *fetches, weir_tensor **results, int num_fetches)
 {
     const weir_cached_plan *cached = partial->cached;
     WEIR_TRY(check_partial(partial, feeds, num_feeds, fetches, num_fetches));

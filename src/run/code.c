@@ -55,8 +55,9 @@ static weir_status reserve(void *context, size_t size, char **memory)
     if (size > scratch->size && is_host) {
         int64_t limit = r->run->session->memory_limit;
         if ((int64_t)size > limit) {
-            return weir_fail(WEIR_RESOURCE_EXHAUSTED, "OOM: the step needs %zu bytes for its temporaries on %s, which has %lld",
-                             size, r->run->plan->devices->items[r->device]->name, (long long)limit);
+            return weir_fail(WEIR_RESOURCE_EXHAUSTED,
+                             "OOM: the step needs %zu bytes for its temporaries on %s, which has %lld", size,
+                             r->run->plan->devices->items[r->device]->name, (long long)limit);
         }
         if (scratch->reserved == 0)
             WEIR_TRY(reserve_host(scratch, size));
@@ -130,7 +131,8 @@ static weir_status choose_layout(weir_run_state *run, const weir_segment *segmen
 /* ---- What comes in and goes out ---- */
 
 /* The elements of a slot in host memory. */
-static weir_status read_contents(const weir_run_state *run, const weir_segment *segment, weir_slot *slot, weir_tensor **out)
+static weir_status read_contents(const weir_run_state *run, const weir_segment *segment, weir_slot *slot,
+                                 weir_tensor **out)
 {
     *out = slot->tensor;
     if (slot->tensor->buffer->allocator == NULL || slot->tensor->buffer->allocator->is_host)
@@ -170,7 +172,8 @@ static bool may_reuse(const weir_tensor *tensor, const weir_layout_exit *at)
            memcmp(tensor->shape.dims, at->shape.dims, (size_t)at->shape.rank * sizeof at->shape.dims[0]) == 0;
 }
 
-static weir_status prepare_exit(weir_run_state *run, weir_iteration *iteration, const weir_segment *segment, weir_layout_exit *at)
+static weir_status prepare_exit(weir_run_state *run, weir_iteration *iteration, const weir_segment *segment,
+                                weir_layout_exit *at)
 {
     weir_slot *slot = &iteration->slots[at->slot];
     weir_device *device = run->plan->devices->items[segment->device];
@@ -181,12 +184,14 @@ static weir_status prepare_exit(weir_run_state *run, weir_iteration *iteration, 
     if (!slot->is_kept || !may_reuse(slot->tensor, at)) {
         weir_tensor *tensor = NULL;
         weir_slot_clear(slot);
-        WEIR_TRY(weir_tensor_allocate(at->in_host ? weir_host_allocator() : device->allocator, at->dtype, &at->shape, &tensor));
+        WEIR_TRY(weir_tensor_allocate(at->in_host ? weir_host_allocator() : device->allocator, at->dtype, &at->shape,
+                                      &tensor));
         slot->tensor = tensor;
         slot->is_kept = true;
     }
     if (at->constant != NULL) { /* an accelerator's */
-        WEIR_TRY(device->driver->copy(device, NULL, WEIR_COPY_TO_DEVICE, slot->tensor->data, at->constant->data, at->size));
+        WEIR_TRY(
+            device->driver->copy(device, NULL, WEIR_COPY_TO_DEVICE, slot->tensor->data, at->constant->data, at->size));
         weir_tensor_free(slot->in_host);
         slot->in_host = weir_tensor_ref(at->constant);
         return WEIR_STATUS_OK;
@@ -243,8 +248,8 @@ static weir_status check_numbers(const weir_run_state *run, const weir_layout *l
             continue;
         double value = info->dtypes[o] == WEIR_FLOAT ? (double)((const float *)data)[bad] : ((const double *)data)[bad];
         const weir_node *node = run->plan->nodes[info->node].node;
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Output %d of node '%s' (op %s) has %s at element %lld%s", o, node->name,
-                         node->op->name, isnan(value) ? "NaN" : "Inf", (long long)bad,
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Output %d of node '%s' (op %s) has %s at element %lld%s", o,
+                         node->name, node->op->name, isnan(value) ? "NaN" : "Inf", (long long)bad,
                          strcmp(node->op->name, "Log") == 0
                              ? "; weir_softmax_cross_entropy computes the loss without a logarithm of zero"
                              : "");
@@ -314,8 +319,8 @@ static void launched_done(void *context)
     weir_run_unlock(run);
 }
 
-static weir_status launch(weir_run_state *run, weir_segment_run *segment, const weir_layout *layout, weir_walker *walker,
-                          bool *is_done)
+static weir_status launch(weir_run_state *run, weir_segment_run *segment, const weir_layout *layout,
+                          weir_walker *walker, bool *is_done)
 {
     weir_device *device = run->plan->devices->items[segment->segment->device];
     weir_batch *batch = &run->batches[segment->segment->device];
@@ -352,8 +357,8 @@ weir_status weir_run_code(weir_run_state *run, weir_segment_run *segment, bool *
     WEIR_TRY(gather_entries(run, segment, entries));
     WEIR_TRY(choose_layout(run, segment->segment, entries, &layout));
     WEIR_TRY(fill_addresses(run, segment, layout, entries));
-    segment->walker = (weir_walker){
-        .base = {.team = device->team, .run = run, .session = &run->session->state}, .iteration = segment->iteration};
+    segment->walker = (weir_walker){.base = {.team = device->team, .run = run, .session = &run->session->state},
+                                    .iteration = segment->iteration};
     if (!device->is_host)
         return launch(run, segment, layout, &segment->walker, is_done);
     if (run->metadata != NULL || run->session->stop_at_nan)
@@ -411,7 +416,8 @@ weir_status weir_run_executed(const void *state, void *const *arguments, weir_co
     weir_tensor **outputs = executed->outputs;
     for (int i = 0; i < node->num_outputs; i++)
         outputs[i] = NULL;
-    weir_status status = weir_gather_inputs(run, walker->iteration, executed->node, executed->inputs, executed->variables, owned);
+    weir_status status =
+        weir_gather_inputs(run, walker->iteration, executed->node, executed->inputs, executed->variables, owned);
     if (weir_ok(status)) {
         weir_call call = {.node = node->node,
                           .context = context,

@@ -164,7 +164,8 @@ static void set_feed(weir_run_state *run, int feed, weir_tensor *tensor)
 
 static bool starts_at_once(const weir_segment *segment)
 {
-    return segment->frame == 0 && segment->num_waits == 0 && segment->kind != WEIR_KIND_MERGE && segment->kind != WEIR_KIND_FEED;
+    return segment->frame == 0 && segment->num_waits == 0 && segment->kind != WEIR_KIND_MERGE &&
+           segment->kind != WEIR_KIND_FEED;
 }
 
 static void reset_segments(weir_run_state *run)
@@ -266,7 +267,8 @@ void weir_run_rest(weir_run_state *run)
     for (int i = 0; i < run->plan->num_fetches; i++) { /* results live until the next run */
         const weir_plan_value *value = weir_plan_value_of(run->plan, run->plan->fetches[i]);
         const weir_plan_value *root = weir_plan_value_of(run->plan, value->root);
-        if (value->place == WEIR_PLACE_SLOT && root->slot >= 0 && slots[root->slot].tensor != NULL && !slots[root->slot].is_borrowed)
+        if (value->place == WEIR_PLACE_SLOT && root->slot >= 0 && slots[root->slot].tensor != NULL &&
+            !slots[root->slot].is_borrowed)
             slots[root->slot].is_kept = true;
     }
     weir_run_reset(run);
@@ -457,7 +459,8 @@ void weir_segment_done(weir_run_state *run, weir_segment_run *segment, bool is_d
     for (int i = 0; goes_on && passes && i < plan_segment->num_successors; i++) {
         const weir_successor *edge = &plan_segment->successors[i];
         bool edge_is_dead = is_dead || (edge->branch >= 0 && edge->branch != segment->merged_input);
-        weir_segment_arrive(run, &segment->iteration->segments[run->plan->segments[edge->segment].local], edge, edge_is_dead);
+        weir_segment_arrive(run, &segment->iteration->segments[run->plan->segments[edge->segment].local], edge,
+                            edge_is_dead);
     }
     if (run->plan->is_partial)
         pthread_cond_broadcast(&run->changed); /* somebody may want just this value */

@@ -9,10 +9,11 @@ weir_status weir_check_feed(weir_output output, const weir_tensor *value)
 {
     weir_dtype wanted = weir_dtype_base(weir_output_dtype(output));
     if (value == NULL)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "No value is given for the feed '%s:%d'", weir_node_name(output.node), output.index);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "No value is given for the feed '%s:%d'", weir_node_name(output.node),
+                         output.index);
     if (value->dtype != wanted)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Tensor '%s:%d' is %s: it cannot be fed a value of type %s", output.node->name,
-                         output.index, weir_dtype_name(wanted), weir_dtype_name(value->dtype));
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Tensor '%s:%d' is %s: it cannot be fed a value of type %s",
+                         output.node->name, output.index, weir_dtype_name(wanted), weir_dtype_name(value->dtype));
     weir_shape shape = weir_output_shape(output);
     if (weir_shape_compatible(shape, value->shape))
         return WEIR_STATUS_OK;
@@ -35,7 +36,8 @@ weir_status weir_run_fetch(weir_run_state *run, weir_port fetch, weir_tensor **o
     const weir_plan_value *root = weir_plan_value_of(run->plan, value->root);
     weir_slot *slot = root->slot >= 0 ? &run->root_iteration.slots[root->slot] : NULL;
     if (slot == NULL || slot->tensor == NULL)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Fetch '%s:%d' has no value: it is on the side of a conditional that was not taken",
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "Fetch '%s:%d' has no value: it is on the side of a conditional that was not taken",
                          run->plan->nodes[fetch.node].node->name, fetch.output);
     if (slot->is_borrowed)
         return weir_tensor_copy(slot->tensor, out);

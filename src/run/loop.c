@@ -18,7 +18,8 @@ static int child_frame(const weir_run_state *run, const weir_plan_node *enter)
     weir_bytes name = weir_node_string(enter->node, "frame_name");
     for (int i = 1; i < run->plan->num_frames; i++) {
         const weir_plan_frame *frame = &run->plan->frames[i];
-        if (frame->parent == enter->frame && strlen(frame->name) == name.size && memcmp(frame->name, name.data, name.size) == 0)
+        if (frame->parent == enter->frame && strlen(frame->name) == name.size &&
+            memcmp(frame->name, name.data, name.size) == 0)
             return i;
     }
     return 0;
@@ -55,8 +56,11 @@ static weir_status new_iteration(weir_run_state *run, weir_frame_run *frame, int
     for (int s = 0; s < run->plan->num_segments; s++) {
         const weir_segment *segment = &run->plan->segments[s];
         if (segment->frame == frame->frame)
-            iteration->segments[segment->local] = (weir_segment_run){
-                .iteration = iteration, .segment = segment, .run = run, .waiting = segment->num_waits, .merged_input = -1};
+            iteration->segments[segment->local] = (weir_segment_run){.iteration = iteration,
+                                                                     .segment = segment,
+                                                                     .run = run,
+                                                                     .waiting = segment->num_waits,
+                                                                     .merged_input = -1};
     }
     iteration->next = frame->iterations;
     frame->iterations = iteration;
@@ -90,7 +94,8 @@ void weir_run_drop_frames(weir_run_state *run)
     }
 }
 
-static weir_status new_frame(weir_run_state *run, const weir_plan_node *enter, weir_iteration *parent, weir_frame_run **out)
+static weir_status new_frame(weir_run_state *run, const weir_plan_node *enter, weir_iteration *parent,
+                             weir_frame_run **out)
 {
     weir_frame_run *frame = NULL;
     WEIR_TRY(weir_new(&frame, 1));
@@ -114,7 +119,8 @@ static weir_status new_frame(weir_run_state *run, const weir_plan_node *enter, w
     return WEIR_STATUS_OK;
 }
 
-static weir_status find_frame(weir_run_state *run, const weir_plan_node *enter, weir_iteration *parent, weir_frame_run **out)
+static weir_status find_frame(weir_run_state *run, const weir_plan_node *enter, weir_iteration *parent,
+                              weir_frame_run **out)
 {
     int wanted = child_frame(run, enter);
     for (weir_frame_run *frame = run->frames; frame != NULL; frame = frame->next) {
@@ -129,7 +135,8 @@ static weir_status find_frame(weir_run_state *run, const weir_plan_node *enter, 
 /* ---- Values into iterations ---- */
 
 /* An output of a node that belongs to another iteration: the value, and all edges of the node there. */
-static void deliver(weir_run_state *run, const weir_segment_run *from, weir_iteration *to, weir_tensor *tensor, bool is_dead)
+static void deliver(weir_run_state *run, const weir_segment_run *from, weir_iteration *to, weir_tensor *tensor,
+                    bool is_dead)
 {
     const weir_plan_node *node = single_node(run, from);
     int slot = run->plan->values[node->first_value].slot;

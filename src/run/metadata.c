@@ -181,8 +181,8 @@ static Weir__NodeExecStats *make_stats(weir_arena *arena, const weir_run_metadat
     return stats->node_name != NULL && stats->timeline_label != NULL ? stats : NULL;
 }
 
-static bool add_node(weir_arena *arena, const weir_run_metadata *metadata, const weir_node_time *at, const weir_node *node,
-                     Weir__DeviceStepStats *device)
+static bool add_node(weir_arena *arena, const weir_run_metadata *metadata, const weir_node_time *at,
+                     const weir_node *node, Weir__DeviceStepStats *device)
 {
     Weir__NodeExecStats *stats = make_stats(arena, metadata, at, node);
     return stats != NULL && weir_message_add(arena, device->node_stats, device->n_node_stats, stats);
@@ -243,10 +243,11 @@ static void write_event(FILE *file, const weir_run_metadata *metadata, const wei
     quote(&text, at->graph_node->name);
     weir_text op = {0};
     quote(&op, at->graph_node->op->name);
-    fprintf(file,
-            "%s\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":%s,\"args\":{\"name\":%s,\"op\":%s}}",
-            is_first ? "" : ",", at->device, at->thread, (double)(at->start_ns - metadata->start_ns) * 1e-3,
-            (double)(at->end_ns - at->start_ns) * 1e-3, weir_text_get(&op), weir_text_get(&text), weir_text_get(&op));
+    fprintf(
+        file,
+        "%s\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":%s,\"args\":{\"name\":%s,\"op\":%s}}",
+        is_first ? "" : ",", at->device, at->thread, (double)(at->start_ns - metadata->start_ns) * 1e-3,
+        (double)(at->end_ns - at->start_ns) * 1e-3, weir_text_get(&op), weir_text_get(&text), weir_text_get(&op));
     weir_text_clear(&op);
     weir_text_clear(&text);
 }
@@ -260,8 +261,8 @@ weir_status weir_run_metadata_write_trace(const weir_run_metadata *metadata, con
     for (int d = 0; d < metadata->num_devices; d++) {
         weir_text name = {0};
         quote(&name, metadata->device_names[d]);
-        fprintf(file, "%s\n{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":%s}}", d > 0 ? "," : "", d,
-                weir_text_get(&name));
+        fprintf(file, "%s\n{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":%s}}",
+                d > 0 ? "," : "", d, weir_text_get(&name));
         weir_text_clear(&name);
     }
     for (size_t i = 0; i < metadata->nodes.count; i++)
@@ -269,5 +270,6 @@ weir_status weir_run_metadata_write_trace(const weir_run_metadata *metadata, con
     fprintf(file, "\n]}\n");
     bool has_failed = ferror(file) != 0;
     has_failed = fclose(file) != 0 || has_failed;
-    return has_failed ? weir_fail(WEIR_RESOURCE_EXHAUSTED, "%s; %m: the trace could not be written", path) : WEIR_STATUS_OK;
+    return has_failed ? weir_fail(WEIR_RESOURCE_EXHAUSTED, "%s; %m: the trace could not be written", path)
+                      : WEIR_STATUS_OK;
 }

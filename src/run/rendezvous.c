@@ -11,7 +11,7 @@ typedef struct item {
     weir_receive *receive; /* who waits; NULL: the value is here */
     weir_tensor *tensor;   /* a reference; NULL when dead */
     bool is_dead;
-    bool is_done;          /* sent and received: a second one is an error */
+    bool is_done; /* sent and received: a second one is an error */
     char key[];
 } item;
 
@@ -120,7 +120,8 @@ static void local_cancel(weir_rendezvous *base, weir_receive *receive)
 
 weir_status weir_local_rendezvous_init(weir_local_rendezvous *rendezvous)
 {
-    *rendezvous = (weir_local_rendezvous){.base = {.send = local_send, .receive = local_receive, .cancel = local_cancel}};
+    *rendezvous =
+        (weir_local_rendezvous){.base = {.send = local_send, .receive = local_receive, .cancel = local_cancel}};
     pthread_mutex_init(&rendezvous->mutex, NULL);
     return WEIR_STATUS_OK;
 }

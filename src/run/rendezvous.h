@@ -34,7 +34,7 @@ typedef struct weir_rendezvous {
 typedef struct weir_local_rendezvous {
     weir_rendezvous base;
     pthread_mutex_t mutex;
-    weir_map items; /* key -> what came or who waits */
+    weir_map items;   /* key -> what came or who waits */
     weir_error error; /* set by abort */
 } weir_local_rendezvous;
 

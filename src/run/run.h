@@ -28,9 +28,9 @@ typedef struct weir_segment_run {
     struct weir_segment_run *next; /* in a queue */
     struct weir_iteration *iteration;
     const weir_segment *segment;
-    int waiting;       /* edges that have not come */
-    int dead_inputs;   /* MERGE */
-    int merged_input;  /* MERGE: the live input; -1 */
+    int waiting;      /* edges that have not come */
+    int dead_inputs;  /* MERGE */
+    int merged_input; /* MERGE: the live input; -1 */
     bool is_dead;
     bool is_activated; /* became ready in this iteration */
     bool is_finished;  /* done, live or dead */
@@ -42,36 +42,38 @@ typedef struct weir_segment_run {
 /* A value tensor of an iteration. */
 typedef struct weir_slot {
     weir_tensor *tensor; /* a reference, or NULL */
-    weir_tensor *in_host; /* the same in host memory, where a layout looks at the elements of a value on an accelerator */
-    bool is_kept;        /* made by code: its memory is used again in the next run */
-    bool is_borrowed;    /* a feed: no reference is held */
+    weir_tensor
+        *in_host;     /* the same in host memory, where a layout looks at the elements of a value on an accelerator */
+    bool is_kept;     /* made by code: its memory is used again in the next run */
+    bool is_borrowed; /* a feed: no reference is held */
 } weir_slot;
 
 /* One iteration of one frame; the root frame has one. */
 typedef struct weir_iteration {
     struct weir_frame_run *frame;
     int64_t number;
-    int outstanding;   /* segments ready or under way, and child frames */
-    weir_slot *slots;  /* [frame's num_slots] */
+    int outstanding;            /* segments ready or under way, and child frames */
+    weir_slot *slots;           /* [frame's num_slots] */
     weir_segment_run *segments; /* [frame's num_segments] */
     struct weir_iteration *next;
 } weir_iteration;
 
 /* A loop under way. */
 typedef struct weir_frame_run {
-    int frame;                 /* in the plan */
-    uint64_t id;               /* as rendezvous keys have it */
-    weir_iteration *parent;    /* NULL for the root */
+    int frame;                  /* in the plan */
+    uint64_t id;                /* as rendezvous keys have it */
+    weir_iteration *parent;     /* NULL for the root */
     weir_iteration *iterations; /* newest first */
     int enters_left;
-    int outstanding;           /* of all iterations */
+    int outstanding; /* of all iterations */
     WEIR_LIST(struct {
         weir_segment_run *enter;
         weir_tensor *tensor;
         bool is_dead;
-    }) invariants;             /* values for every iteration */
+    })
+    invariants; /* values for every iteration */
     bool has_ended;
-    uint8_t *exit_done;        /* [plan segments local to the frame]: an exit has left */
+    uint8_t *exit_done; /* [plan segments local to the frame]: an exit has left */
     struct weir_frame_run *next;
 } weir_frame_run;
 
@@ -105,7 +107,7 @@ typedef struct weir_layout_cache {
 
 /* When a node ran. */
 typedef struct weir_node_time {
-    int node;            /* in the plan */
+    int node; /* in the plan */
     const weir_node *graph_node;
     const weir_fused *fused;
     int device;
@@ -115,9 +117,9 @@ typedef struct weir_node_time {
 } weir_node_time;
 
 struct weir_run_metadata {
-    pthread_mutex_t mutex;     /* of nodes and threads */
+    pthread_mutex_t mutex; /* of nodes and threads */
     int64_t start_unix_us;
-    int64_t start_ns, end_ns;  /* monotonic */
+    int64_t start_ns, end_ns; /* monotonic */
     WEIR_LIST(weir_node_time) nodes;
     pthread_t threads[64];
     int num_threads;
@@ -134,41 +136,41 @@ typedef struct weir_run {
     pthread_cond_t changed;
     weir_frame_run root;
     weir_iteration root_iteration;
-    weir_frame_run *frames;   /* loops under way */
+    weir_frame_run *frames;       /* loops under way */
     weir_frame_run *ended_frames; /* of a run that was stopped: kept until it is reset */
-    weir_queue *queues;       /* [host devices] */
+    weir_queue *queues;           /* [host devices] */
     int num_queues;
     weir_layout_cache *layouts; /* [segments] */
-    weir_tensor **entries;    /* scratch for looking at what enters a segment, per queue */
-    weir_scratch *scratch;    /* [devices] */
+    weir_tensor **entries;      /* scratch for looking at what enters a segment, per queue */
+    weir_scratch *scratch;      /* [devices] */
     WEIR_LIST(weir_outgrown) outgrown;
-    weir_batch *batches;      /* [devices]: of accelerators */
+    weir_batch *batches; /* [devices]: of accelerators */
     weir_rendezvous *rendezvous;
     weir_local_rendezvous local; /* used unless the caller brings one */
     weir_error error;
-    _Atomic bool is_stopped;  /* failed, cancelled or late: nothing new is begun */
+    _Atomic bool is_stopped; /* failed, cancelled or late: nothing new is begun */
     bool is_done;
-    bool is_calling;          /* done is being or has been called */
-    bool is_notified;         /* done has been called */
+    bool is_calling;                /* done is being or has been called */
+    bool is_notified;               /* done has been called */
     struct weir_waiting *to_cancel; /* waits to be told once the mutex is free */
-    int most_entries;         /* of any segment */
+    int most_entries;               /* of any segment */
     bool is_begun;
-    bool is_direct;           /* one segment, walked by the caller itself without scheduling */
-    int waiters;              /* threads in weir_run_join */
-    int holders;              /* session workers that look at it; guarded by the session's workers' mutex */
+    bool is_direct;             /* one segment, walked by the caller itself without scheduling */
+    int waiters;                /* threads in weir_run_join */
+    int holders;                /* session workers that look at it; guarded by the session's workers' mutex */
     struct weir_waiting *waits; /* nodes that wait now */
-    int64_t deadline_ns;      /* monotonic; 0: none */
+    int64_t deadline_ns;        /* monotonic; 0: none */
     void (*done)(void *context, weir_pending_run *run);
     void *done_context;
-    pthread_t notifier;       /* who calls done */
-    weir_tensor **results;    /* where the caller wants them */
-    bool is_collected;        /* results have been handed out */
-    weir_tensor **feed_values; /* [feeds] scratch */
-    weir_tensor **fetched;     /* [fetches] scratch */
+    pthread_t notifier;          /* who calls done */
+    weir_tensor **results;       /* where the caller wants them */
+    bool is_collected;           /* results have been handed out */
+    weir_tensor **feed_values;   /* [feeds] scratch */
+    weir_tensor **fetched;       /* [fetches] scratch */
     weir_run_metadata *metadata; /* being gathered; NULL */
     weir_run_metadata **metadata_out;
-    uint64_t clock;           /* for the least recently used layout */
-    struct weir_run *next;    /* in the plan's list of idle runs; in the session's list of active ones */
+    uint64_t clock;        /* for the least recently used layout */
+    struct weir_run *next; /* in the plan's list of idle runs; in the session's list of active ones */
     struct weir_run *previous;
 } weir_run_state;
 

@@ -17,8 +17,8 @@ struct weir_step {
     weir_session *session;
     weir_cached_plan *cached;
     weir_run_state *run;
-    weir_tensor **feeds;  /* [num_feeds] what is fed now */
-    weir_tensor **own;    /* [num_feeds] the step's own buffers */
+    weir_tensor **feeds;   /* [num_feeds] what is fed now */
+    weir_tensor **own;     /* [num_feeds] the step's own buffers */
     weir_tensor **wrapped; /* [num_feeds] over the caller's memory; NULL */
     int num_feeds;
     step_result *results;
@@ -80,8 +80,8 @@ static weir_status prepare(weir_step *step, const weir_prepare_options *options)
     int num_targets = 0;
     while (num_targets < WEIR_RUN_MOST && options->targets[num_targets] != NULL)
         num_targets++;
-    WEIR_TRY(weir_session_plan(step->session, options->feeds, num_feeds, options->fetches, num_fetches, options->targets,
-                               num_targets, false, &step->cached));
+    WEIR_TRY(weir_session_plan(step->session, options->feeds, num_feeds, options->fetches, num_fetches,
+                               options->targets, num_targets, false, &step->cached));
     WEIR_TRY(prepare_feeds(step, options, num_feeds));
     WEIR_TRY(weir_run_create(step->session, step->cached->plan, &step->run));
     step->run->cached = step->cached;
@@ -143,7 +143,8 @@ weir_status weir_step_feed_from(weir_step *step, int index, const void *elements
         return WEIR_STATUS_OK;
     }
     if ((uintptr_t)elements % WEIR_ALIGNMENT != 0)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Feed %d: memory at %p is not aligned to %d bytes", index, elements, WEIR_ALIGNMENT);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Feed %d: memory at %p is not aligned to %d bytes", index, elements,
+                         WEIR_ALIGNMENT);
     if (step->wrapped[index] == NULL)
         WEIR_TRY(weir_tensor_wrap(own->dtype, own->shape, (void *)elements, NULL, NULL, &step->wrapped[index]));
     step->wrapped[index]->data = (void *)elements;
@@ -181,7 +182,8 @@ static weir_status check_results(const weir_step *step)
         if (weir_step_result(step, i) == NULL)
             return weir_fail(WEIR_INVALID_ARGUMENT,
                              "Fetch '%s:%d' has no value: it is on the side of a conditional that was not taken",
-                             step->run->plan->nodes[step->results[i].port.node].node->name, step->results[i].port.output);
+                             step->run->plan->nodes[step->results[i].port.node].node->name,
+                             step->results[i].port.output);
     }
     return WEIR_STATUS_OK;
 }

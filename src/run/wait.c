@@ -44,10 +44,9 @@ static weir_status prepare(weir_run_state *run, weir_segment_run *segment, weir_
     memset(waiting->tensors, 0, (size_t)(2 * node->num_inputs + node->num_outputs) * sizeof *waiting->tensors);
     waiting->since_ns = weir_now_ns();
     waiting->is_cancelled = false;
-    segment->walker = (weir_walker){.base = {.team = plan->devices->items[node->device]->team,
-                                             .run = run,
-                                             .session = &run->session->state},
-                                    .iteration = segment->iteration};
+    segment->walker = (weir_walker){
+        .base = {.team = plan->devices->items[node->device]->team, .run = run, .session = &run->session->state},
+        .iteration = segment->iteration};
     *out = waiting;
     return WEIR_STATUS_OK;
 }
@@ -127,9 +126,10 @@ static weir_status make_key(const weir_node *node, const weir_iteration *iterati
     weir_bytes send = weir_node_string(node, "send_device");
     weir_bytes receive = weir_node_string(node, "recv_device");
     weir_bytes name = weir_node_string(node, "tensor_name");
-    int length = snprintf(key, WEIR_RENDEZVOUS_KEY_SIZE, "%.*s;%016" PRIx64 ";%.*s;%.*s;%" PRIu64 ":%" PRId64,
-                          (int)send.size, send.data, (uint64_t)weir_node_int(node, "send_device_incarnation", 0),
-                          (int)receive.size, receive.data, (int)name.size, name.data, iteration->frame->id, iteration->number);
+    int length =
+        snprintf(key, WEIR_RENDEZVOUS_KEY_SIZE, "%.*s;%016" PRIx64 ";%.*s;%.*s;%" PRIu64 ":%" PRId64, (int)send.size,
+                 send.data, (uint64_t)weir_node_int(node, "send_device_incarnation", 0), (int)receive.size,
+                 receive.data, (int)name.size, name.data, iteration->frame->id, iteration->number);
     if (length >= WEIR_RENDEZVOUS_KEY_SIZE)
         return weir_fail(WEIR_INVALID_ARGUMENT, "The rendezvous key of node '%s' is longer than %d bytes", node->name,
                          WEIR_RENDEZVOUS_KEY_SIZE - 1);
@@ -175,8 +175,8 @@ static weir_status begin_wait(weir_run_state *run, weir_segment_run *segment, we
     const weir_plan_node *node = &run->plan->nodes[waiting->node];
     waiting->wait.end = end_wait;
     if (segment->segment->kind == WEIR_KIND_WAIT) {
-        weir_status status = weir_gather_inputs(run, segment->iteration, waiting->node, waiting->tensors, waiting->variables,
-                                                waiting->tensors + node->num_inputs);
+        weir_status status = weir_gather_inputs(run, segment->iteration, waiting->node, waiting->tensors,
+                                                waiting->variables, waiting->tensors + node->num_inputs);
         if (!weir_ok(status)) {
             free_inputs(waiting, node);
             return status;
@@ -263,7 +263,8 @@ static void transferred(void *context)
 }
 
 /* Copies one value into memory of the right kind; the host's memory is shared, not copied. */
-static weir_status transfer_value(weir_run_state *run, weir_iteration *iteration, const weir_plan_node *node, bool *is_async)
+static weir_status transfer_value(weir_run_state *run, weir_iteration *iteration, const weir_plan_node *node,
+                                  bool *is_async)
 {
     const weir_plan_value *value = &run->plan->values[node->first_value];
     weir_tensor *from = NULL;
@@ -284,7 +285,8 @@ static weir_status transfer_value(weir_run_state *run, weir_iteration *iteration
     if (weir_ok(status)) {
         weir_copy direction = to_host ? WEIR_COPY_TO_HOST : from_host ? WEIR_COPY_TO_DEVICE : WEIR_COPY_WITHIN;
         weir_slot_set(slot, to);
-        status = device->driver->copy(device, &run->batches[node->device], direction, to->data, from->data, from->size_bytes);
+        status = device->driver->copy(device, &run->batches[node->device], direction, to->data, from->data,
+                                      from->size_bytes);
         *is_async = true;
     }
     weir_tensor_free(to);

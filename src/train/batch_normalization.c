@@ -8,7 +8,8 @@
 
 static weir_output make_part(weir_scope s, const char *name, int64_t channels, double value, bool is_frozen)
 {
-    return weir_get_variable(s, name, WEIR_SHAPE(channels), .no_regularizer = true, .is_model = true, .frozen = is_frozen,
+    return weir_get_variable(s, name, WEIR_SHAPE(channels), .no_regularizer = true, .is_model = true,
+                             .frozen = is_frozen,
                              .initializer = value == 0 ? weir_zeros_initializer() : weir_ones_initializer());
 }
 
@@ -91,11 +92,11 @@ static weir_status check_input(weir_output x)
     bool is_fine = (shape.rank == 2 || shape.rank == 4) && shape.dims[shape.rank - 1] != WEIR_UNKNOWN_DIM;
     if (is_fine && weir_dtype_base(weir_output_dtype(x)) == WEIR_FLOAT)
         return WEIR_STATUS_OK;
-    return weir_fail(WEIR_INVALID_ARGUMENT,
-                     "batch_norm of '%s': the input must be float of shape [n, c] or [n, h, w, c] with c known, not %s of "
-                     "shape %s",
-                     weir_node_name(x.node), weir_dtype_name(weir_output_dtype(x)),
-                     weir_shape_text(shape, text, sizeof text));
+    return weir_fail(
+        WEIR_INVALID_ARGUMENT,
+        "batch_norm of '%s': the input must be float of shape [n, c] or [n, h, w, c] with c known, not %s of "
+        "shape %s",
+        weir_node_name(x.node), weir_dtype_name(weir_output_dtype(x)), weir_shape_text(shape, text, sizeof text));
 }
 
 static weir_output activated(weir_scope s, weir_output y, const weir_normalize_options *options)
@@ -104,7 +105,8 @@ static weir_output activated(weir_scope s, weir_output y, const weir_normalize_o
     return weir_train_activate(s, y, activation);
 }
 
-weir_output(weir_normalize)(weir_scope s, weir_output x, weir_normalizer normalizer, const weir_normalize_options *options)
+weir_output(weir_normalize)(weir_scope s, weir_output x, weir_normalizer normalizer,
+                            const weir_normalize_options *options)
 {
     if (x.node == NULL || s.record == NULL || !weir_ok(weir_scope_fail(s, check_input(x))))
         return WEIR_NO_OUTPUT;

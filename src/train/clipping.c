@@ -69,7 +69,8 @@ static weir_output common_factor(weir_scope s, weir_output norm, double clip)
 {
     weir_output inverse = number_with(s, "RealDiv", "truediv", 1, norm);
     weir_output one = weir_train_number(s, weir_output_dtype(norm), 1, "Const");
-    weir_output least = weir_train_binary(s, "Minimum", inverse, with_number(s, "RealDiv", "truediv", one, clip), "Minimum");
+    weir_output least =
+        weir_train_binary(s, "Minimum", inverse, with_number(s, "RealDiv", "truediv", one, clip), "Minimum");
     weir_output scale = number_with(s, "Mul", "mul", clip, least);
     weir_output trap = weir_train_binary(s, "Sub", norm, norm, "sub");
     return weir_train_binary(s, "AddV2", scale, trap, "add");
@@ -88,7 +89,8 @@ weir_output weir_clip_by_global_norm(weir_scope s, const weir_output *xs, int co
             continue;
         }
         weir_scope beside = weir_colocated_with(inner, xs[i].node);
-        weir_output product = weir_train_binary(beside, "Mul", xs[i], weir_cast(beside, factor, weir_dtype_base(weir_output_dtype(xs[i]))), "mul");
+        weir_output product = weir_train_binary(
+            beside, "Mul", xs[i], weir_cast(beside, factor, weir_dtype_base(weir_output_dtype(xs[i]))), "mul");
         const char *name = weir_train_text(s, "%s%s_%d/", weir_scope_name(inner), weir_scope_name(inner), i);
         clipped[i] = name != NULL ? weir_identity(beside, product, .name = name) : WEIR_NO_OUTPUT;
     }

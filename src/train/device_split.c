@@ -14,8 +14,9 @@ typedef struct device_split {
     char merged[DEVICE_SIZE];
 } device_split;
 
-static const char *const variable_ops[] = {"VariableV2", "Variable", "VarHandleOp", "AutoReloadVariable",
-                                           "TemporaryVariable", "HashTableV2", "MutableHashTableV2", NULL};
+static const char *const variable_ops[] = {
+    "VariableV2",        "Variable",    "VarHandleOp",        "AutoReloadVariable",
+    "TemporaryVariable", "HashTableV2", "MutableHashTableV2", NULL};
 
 static bool makes_variable(const char *op)
 {
@@ -73,7 +74,9 @@ static bool is_word(const char *text, const char *word)
 static void write_full(char *out, const char *device)
 {
     const char *last = strrchr(device, '/');
-    const char *type = last != NULL && is_word(last + 1, "cpu:") ? "CPU" : last != NULL && is_word(last + 1, "gpu:") ? "GPU" : NULL;
+    const char *type = last != NULL && is_word(last + 1, "cpu:")   ? "CPU"
+                       : last != NULL && is_word(last + 1, "gpu:") ? "GPU"
+                                                                   : NULL;
     if (type == NULL)
         snprintf(out, DEVICE_SIZE, "%s", device);
     else

@@ -42,10 +42,11 @@ weir_output(weir_dropout)(weir_scope s, weir_output x, double keep, const weir_d
     if (x.node == NULL || s.record == NULL)
         return WEIR_NO_OUTPUT;
     if (!(keep > 0 && keep <= 1)) {
-        (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT,
-                                           "dropout of '%s': keep must be above 0 and at most 1, not %g; it is the share "
-                                           "that is kept",
-                                           weir_node_name(x.node), keep));
+        (void)weir_scope_fail(s,
+                              weir_fail(WEIR_INVALID_ARGUMENT,
+                                        "dropout of '%s': keep must be above 0 and at most 1, not %g; it is the share "
+                                        "that is kept",
+                                        weir_node_name(x.node), keep));
         return WEIR_NO_OUTPUT;
     }
     weir_scope inner = weir_train_layer_scope(s, options->scope, "Dropout");

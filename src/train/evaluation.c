@@ -52,9 +52,9 @@ static bool decides_dropout(const weir_node *node)
 typedef struct copying {
     weir_scope scope;
     const weir_train_state *state;
-    weir_node_map needed;      /* what the output depends on */
-    weir_node_map copies;      /* node -> its copy; only of nodes that differ */
-    weir_node_map replaced;    /* node of a layer's output -> node of its inference form */
+    weir_node_map needed;   /* what the output depends on */
+    weir_node_map copies;   /* node -> its copy; only of nodes that differ */
+    weir_node_map replaced; /* node of a layer's output -> node of its inference form */
 } copying;
 
 /* The output in the new form. */
@@ -137,11 +137,11 @@ static bool copy_one(copying *copy, weir_node *node)
     if (!differs(copy, node))
         return true;
     if (may_read_back(node)) {
-        (void)weir_scope_fail(copy->scope,
-                              weir_fail(WEIR_UNIMPLEMENTED,
-                                        "The inference form of layers in front of a loop or condition ('%s') cannot be made "
-                                        "from their training form; build it in weir_for_evaluation(scope)",
-                                        weir_node_name(node)));
+        (void)weir_scope_fail(
+            copy->scope, weir_fail(WEIR_UNIMPLEMENTED,
+                                   "The inference form of layers in front of a loop or condition ('%s') cannot be made "
+                                   "from their training form; build it in weir_for_evaluation(scope)",
+                                   weir_node_name(node)));
         return false;
     }
     weir_node *made = copy_node(copy, node);
@@ -168,7 +168,8 @@ static weir_output remember(weir_scope s, weir_output output, weir_output form)
 {
     weir_train_state *state = weir_train_state_of(s);
     size_t pair = 2 * sizeof(weir_output);
-    if (form.node == NULL || !weir_train_grow(s, &state->evaluated, state->num_evaluated, &state->room_for_evaluated, pair))
+    if (form.node == NULL ||
+        !weir_train_grow(s, &state->evaluated, state->num_evaluated, &state->room_for_evaluated, pair))
         return form;
     state->evaluated[2 * state->num_evaluated] = output;
     state->evaluated[2 * state->num_evaluated + 1] = form;

@@ -35,8 +35,8 @@ weir_gradient_value weir_gradient_set_value(const weir_gradient_set *set, int in
     return set != NULL && index >= 0 && index < set->count ? set->gradients[index] : (weir_gradient_value){0};
 }
 
-weir_gradient_set *weir_gradient_set_with(weir_scope s, const weir_gradient_set *set, const weir_gradient_value *gradients,
-                                          int count)
+weir_gradient_set *weir_gradient_set_with(weir_scope s, const weir_gradient_set *set,
+                                          const weir_gradient_value *gradients, int count)
 {
     if (set == NULL || s.record == NULL)
         return NULL;
@@ -80,9 +80,10 @@ static void warn_of_inference(const weir_train_state *state, const weir_node_map
         const weir_train_layer *layer = state->layers[i];
         if (layer->kind == WEIR_LAYER_BATCH_NORM && !layer->is_training && !layer->is_frozen &&
             weir_node_map_has(under, layer->normal))
-            weir_train_warn("loss '%s' trains through batch norm '%s' in its inference form: its statistics will not move; "
-                            "give .is_training = true, or .frozen = true where that is meant",
-                            weir_node_name(loss), weir_node_name(layer->normal));
+            weir_train_warn(
+                "loss '%s' trains through batch norm '%s' in its inference form: its statistics will not move; "
+                "give .is_training = true, or .frozen = true where that is meant",
+                weir_node_name(loss), weir_node_name(layer->normal));
     }
 }
 
@@ -113,9 +114,10 @@ static void warn_of_regularization(weir_scope s, const weir_node_map *under, con
     char names[512];
     int missing = list_missing(s, WEIR_REGULARIZATION_LOSSES, under, names, sizeof names);
     if (missing > 0 && !weir_train_is_further_tower(s))
-        weir_train_warn("%d regularization losses are no part of the loss '%s' and have no effect: %s; weir_total_loss adds "
-                        "them",
-                        missing, weir_node_name(loss), names);
+        weir_train_warn(
+            "%d regularization losses are no part of the loss '%s' and have no effect: %s; weir_total_loss adds "
+            "them",
+            missing, weir_node_name(loss), names);
 }
 
 /* ---- Gradients ---- */
@@ -174,8 +176,9 @@ weir_gradient_set *(weir_compute_gradients)(weir_scope s, weir_optimizer *optimi
     if (state == NULL || optimizer == NULL || loss.node == NULL)
         return NULL;
     if (!weir_train_is_float(weir_output_dtype(loss))) {
-        (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT, "Invalid type %s for %s:%d, expected: a floating point type.",
-                                           weir_dtype_name(weir_output_dtype(loss)), weir_node_name(loss.node), loss.index));
+        (void)weir_scope_fail(
+            s, weir_fail(WEIR_INVALID_ARGUMENT, "Invalid type %s for %s:%d, expected: a floating point type.",
+                         weir_dtype_name(weir_output_dtype(loss)), weir_node_name(loss.node), loss.index));
         return NULL;
     }
     weir_gradient_set *set = choose_variables(s, options, state->num_layers);
@@ -220,7 +223,8 @@ static weir_output clip_one_by_norm(weir_scope s, weir_output gradient, const do
     return weir_clip_by_norm(s, gradient, limits[0]);
 }
 
-static weir_gradient_set *clip_each(weir_scope s, const weir_gradient_set *set, clip_function *clip, const double *limits)
+static weir_gradient_set *clip_each(weir_scope s, const weir_gradient_set *set, clip_function *clip,
+                                    const double *limits)
 {
     weir_gradient_set *clipped = set != NULL ? weir_gradient_set_with(s, set, set->gradients, set->count) : NULL;
     for (int i = 0; clipped != NULL && i < clipped->count; i++) {

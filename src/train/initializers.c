@@ -51,10 +51,10 @@ static weir_output draw(weir_scope s, const char *op, weir_output dims, weir_dty
     if (dims.node == NULL)
         return WEIR_NO_OUTPUT;
     weir_scope_seeds(s, seed, &seed1, &seed2);
-    return weir_out(weir_op(s, op, WEIR_INPUTS(dims),
-                            WEIR_ATTRS(WEIR_ATTR_I("seed", seed1), WEIR_ATTR_I("seed2", seed2),
-                                       WEIR_ATTR_T("dtype", dtype))),
-                    0);
+    return weir_out(
+        weir_op(s, op, WEIR_INPUTS(dims),
+                WEIR_ATTRS(WEIR_ATTR_I("seed", seed1), WEIR_ATTR_I("seed2", seed2), WEIR_ATTR_T("dtype", dtype))),
+        0);
 }
 
 static weir_output uniform(weir_scope s, weir_dtype dtype, weir_shape shape, double low, double high, weir_seed seed)
@@ -62,9 +62,8 @@ static weir_output uniform(weir_scope s, weir_dtype dtype, weir_shape shape, dou
     weir_output dims;
     weir_scope inner = open_random(s, "random_uniform", shape, &dims);
     if (!weir_train_is_float(dtype)) {
-        weir_output drawn =
-            weir_random_uniform(s, dims, .name = weir_scope_name(inner), .dtype = dtype, .seed = seed, .minimum = low,
-                                .maximum = high);
+        weir_output drawn = weir_random_uniform(s, dims, .name = weir_scope_name(inner), .dtype = dtype, .seed = seed,
+                                                .minimum = low, .maximum = high);
         return drawn;
     }
     weir_output minimum = weir_train_number(inner, dtype, low, "min");
@@ -105,7 +104,8 @@ static weir_output build_normal(weir_scope s, weir_dtype dtype, weir_shape shape
     return normal(s, &plain_normal, dtype, shape, initializer->first, initializer->second, initializer->seed);
 }
 
-static weir_output build_truncated(weir_scope s, weir_dtype dtype, weir_shape shape, const weir_initializer *initializer)
+static weir_output build_truncated(weir_scope s, weir_dtype dtype, weir_shape shape,
+                                   const weir_initializer *initializer)
 {
     return normal(s, &cut_normal, dtype, shape, initializer->first, initializer->second, initializer->seed);
 }
@@ -163,8 +163,7 @@ weir_initializer weir_constant_initializer(double value)
 
 weir_initializer(weir_uniform_initializer)(double minimum, double maximum, const weir_initializer_options *options)
 {
-    return (weir_initializer){
-        .build = build_uniform, .first = minimum, .second = maximum, .seed = seed_of(options)};
+    return (weir_initializer){.build = build_uniform, .first = minimum, .second = maximum, .seed = seed_of(options)};
 }
 
 weir_initializer(weir_normal_initializer)(double mean, double stddev, const weir_initializer_options *options)
@@ -189,7 +188,8 @@ weir_initializer(weir_variance_scaling_initializer)(const weir_scaling_options *
 
 weir_initializer(weir_xavier_initializer)(const weir_initializer_options *options)
 {
-    return weir_variance_scaling_initializer(.fan = WEIR_FAN_AVG, .distribution = WEIR_UNIFORM, .seed = seed_of(options));
+    return weir_variance_scaling_initializer(.fan = WEIR_FAN_AVG, .distribution = WEIR_UNIFORM,
+                                             .seed = seed_of(options));
 }
 
 weir_initializer(weir_xavier_normal_initializer)(const weir_initializer_options *options)

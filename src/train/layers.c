@@ -10,9 +10,8 @@ static const weir_pool_options no_pool_options = {0};
 weir_output weir_train_activate(weir_scope s, weir_output x, weir_activation activation)
 {
     static const char *const ops[] = {
-        [WEIR_RELU] = "Relu",       [WEIR_RELU6] = "Relu6", [WEIR_ELU] = "Elu",
-        [WEIR_SIGMOID] = "Sigmoid", [WEIR_TANH] = "Tanh",   [WEIR_SOFTPLUS] = "Softplus",
-        [WEIR_SOFTMAX] = "Softmax",
+        [WEIR_RELU] = "Relu", [WEIR_RELU6] = "Relu6",       [WEIR_ELU] = "Elu",         [WEIR_SIGMOID] = "Sigmoid",
+        [WEIR_TANH] = "Tanh", [WEIR_SOFTPLUS] = "Softplus", [WEIR_SOFTMAX] = "Softmax",
     };
     if (activation == WEIR_LINEAR)
         return x;
@@ -53,10 +52,10 @@ static weir_output make_biases(weir_scope s, weir_output x, int outputs, const w
 {
     if (options->normalizer.is_set || options->no_bias)
         return WEIR_NO_OUTPUT;
-    return weir_get_variable(
-        s, "biases", WEIR_SHAPE(outputs), .dtype = weir_dtype_base(weir_output_dtype(x)),
-        .initializer = options->biases_initializer.build != NULL ? options->biases_initializer : weir_zeros_initializer(),
-        .no_regularizer = true, .frozen = options->frozen, .is_model = true);
+    return weir_get_variable(s, "biases", WEIR_SHAPE(outputs), .dtype = weir_dtype_base(weir_output_dtype(x)),
+                             .initializer = options->biases_initializer.build != NULL ? options->biases_initializer
+                                                                                      : weir_zeros_initializer(),
+                             .no_regularizer = true, .frozen = options->frozen, .is_model = true);
 }
 
 /* Normalizer or bias, then activation. */
@@ -77,11 +76,12 @@ static int64_t known_axis(weir_scope s, weir_output x, int rank, const char *lay
     if (is_fine && shape.dims[shape.rank - 1] != WEIR_UNKNOWN_DIM)
         return shape.dims[shape.rank - 1];
     char text[WEIR_SHAPE_TEXT_SIZE];
-    (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT,
-                                       "%s of '%s': the last dimension of the input has to be known and its rank %s, but "
-                                       "its shape is %s",
-                                       layer, weir_node_name(x.node), rank > 0 ? "4" : "2 or more",
-                                       weir_shape_text(shape, text, sizeof text)));
+    (void)weir_scope_fail(s,
+                          weir_fail(WEIR_INVALID_ARGUMENT,
+                                    "%s of '%s': the last dimension of the input has to be known and its rank %s, but "
+                                    "its shape is %s",
+                                    layer, weir_node_name(x.node), rank > 0 ? "4" : "2 or more",
+                                    weir_shape_text(shape, text, sizeof text)));
     return -1;
 }
 
@@ -89,7 +89,8 @@ static bool check_positive(weir_scope s, int number, const char *layer, const ch
 {
     if (number > 0)
         return true;
-    (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT, "%s: %s must be at least 1, not %d", layer, what, number));
+    (void)weir_scope_fail(s,
+                          weir_fail(WEIR_INVALID_ARGUMENT, "%s: %s must be at least 1, not %d", layer, what, number));
     return false;
 }
 
@@ -127,7 +128,8 @@ weir_output(weir_dense)(weir_scope s, weir_output x, int outputs, const weir_lay
     return finish(inner, multiply_last(inner, x, weights, outputs), biases, options);
 }
 
-weir_output(weir_conv2d)(weir_scope s, weir_output x, int filters, int height, int width, const weir_layer_options *options)
+weir_output(weir_conv2d)(weir_scope s, weir_output x, int filters, int height, int width,
+                         const weir_layer_options *options)
 {
     options = options != NULL ? options : &no_layer_options;
     if (x.node == NULL || s.record == NULL || !check_positive(s, filters, "conv2d", "the number of filters") ||
@@ -184,9 +186,9 @@ weir_output(weir_flatten)(weir_scope s, weir_output x, const weir_scope_options 
     if (x.node == NULL || shape.rank < 1 || rest < 0) {
         char text[WEIR_SHAPE_TEXT_SIZE];
         if (x.node != NULL)
-            (void)weir_scope_fail(
-                s, weir_fail(WEIR_INVALID_ARGUMENT, "flatten of '%s': all dimensions but the first have to be known, not %s",
-                             weir_node_name(x.node), weir_shape_text(shape, text, sizeof text)));
+            (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT,
+                                               "flatten of '%s': all dimensions but the first have to be known, not %s",
+                                               weir_node_name(x.node), weir_shape_text(shape, text, sizeof text)));
         return WEIR_NO_OUTPUT;
     }
     const int32_t dims[] = {-1, (int32_t)rest};

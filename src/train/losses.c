@@ -91,7 +91,8 @@ weir_output weir_total_loss(weir_scope s, weir_output loss)
 weir_output weir_train_build_correct(weir_scope s, weir_output logits, weir_output labels)
 {
     weir_output guess = weir_argmax(s, logits, 1);
-    weir_output truth = are_class_numbers(logits, labels) ? weir_cast(s, labels, WEIR_INT64) : weir_argmax(s, labels, 1);
+    weir_output truth =
+        are_class_numbers(logits, labels) ? weir_cast(s, labels, WEIR_INT64) : weir_argmax(s, labels, 1);
     return weir_cast(s, weir_equal(s, guess, truth), WEIR_FLOAT);
 }
 

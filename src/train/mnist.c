@@ -98,7 +98,8 @@ static weir_status read_file(weir_mnist *mnist, int index, const weir_mnist_opti
 {
     char path[PATH_MAX];
     if (!find_file(mnist->folder, file_names[index], path, sizeof path))
-        return weir_fail(WEIR_NOT_FOUND, "'%s' has no file %s.gz (nor one without .gz)", mnist->folder, file_names[index]);
+        return weir_fail(WEIR_NOT_FOUND, "'%s' has no file %s.gz (nor one without .gz)", mnist->folder,
+                         file_names[index]);
     if (options->extracting != NULL)
         options->extracting(options->context, path);
     return weir_idx_read(path, index % 2 == 0 ? WEIR_IDX_IMAGES : WEIR_IDX_LABELS, &mnist->tensors[index]);
@@ -109,8 +110,8 @@ static weir_status check_labels(const char *folder, const char *name, const weir
     const uint8_t *values = weir_tensor_data_const(labels);
     for (int64_t i = 0; i < weir_tensor_elements(labels); i++) {
         if (values[i] >= CLASSES)
-            return weir_fail(WEIR_DATA_LOSS, "%s/%s: label %d of item %lld is outside of [0, %d)", folder, name, values[i],
-                             (long long)i, CLASSES);
+            return weir_fail(WEIR_DATA_LOSS, "%s/%s: label %d of item %lld is outside of [0, %d)", folder, name,
+                             values[i], (long long)i, CLASSES);
     }
     return WEIR_STATUS_OK;
 }
@@ -122,8 +123,8 @@ static weir_status pair_up(const weir_mnist *mnist, int first, part *whole)
     const weir_tensor *labels = mnist->tensors[first + 1];
     if (weir_tensor_dim(images, 0) != weir_tensor_dim(labels, 0))
         return weir_fail(WEIR_DATA_LOSS, "%s: %lld images in %s, but %lld labels in %s", mnist->folder,
-                         (long long)weir_tensor_dim(images, 0), file_names[first], (long long)weir_tensor_dim(labels, 0),
-                         file_names[first + 1]);
+                         (long long)weir_tensor_dim(images, 0), file_names[first],
+                         (long long)weir_tensor_dim(labels, 0), file_names[first + 1]);
     *whole = (part){weir_tensor_data_const(images), weir_tensor_data_const(labels), weir_tensor_dim(labels, 0)};
     return check_labels(mnist->folder, file_names[first + 1], labels);
 }
@@ -235,11 +236,13 @@ static weir_status check_label_tensor(const weir_tensor *labels)
     char text[WEIR_SHAPE_TEXT_SIZE];
     weir_dtype dtype = weir_tensor_dtype(labels);
     bool are_rows = dtype == WEIR_FLOAT && weir_tensor_rank(labels) == 2 && weir_tensor_dim(labels, 1) == CLASSES;
-    bool are_numbers = (dtype == WEIR_INT32 || dtype == WEIR_INT64 || dtype == WEIR_UINT8) && weir_tensor_rank(labels) == 1;
+    bool are_numbers =
+        (dtype == WEIR_INT32 || dtype == WEIR_INT64 || dtype == WEIR_UINT8) && weir_tensor_rank(labels) == 1;
     if (are_rows || are_numbers)
         return WEIR_STATUS_OK;
-    return weir_fail(WEIR_INVALID_ARGUMENT, "Labels need a tensor float [n,%d], or int32, int64 or uint8 [n], not %s %s",
-                     CLASSES, weir_dtype_name(dtype), weir_shape_text(weir_tensor_shape(labels), text, sizeof text));
+    return weir_fail(WEIR_INVALID_ARGUMENT,
+                     "Labels need a tensor float [n,%d], or int32, int64 or uint8 [n], not %s %s", CLASSES,
+                     weir_dtype_name(dtype), weir_shape_text(weir_tensor_shape(labels), text, sizeof text));
 }
 
 static weir_status check_batch(const weir_mnist *mnist, batch *out)
@@ -305,8 +308,8 @@ weir_status weir_mnist_get(const weir_mnist *mnist, weir_mnist_part part, int64_
     WEIR_TRY(check_batch(mnist, &out));
     int64_t count = mnist->parts[part].count;
     if (first < 0 || first > count - out.rows)
-        return weir_fail(WEIR_OUT_OF_RANGE, "Items %lld to %lld of %lld", (long long)first, (long long)(first + out.rows),
-                         (long long)count);
+        return weir_fail(WEIR_OUT_OF_RANGE, "Items %lld to %lld of %lld", (long long)first,
+                         (long long)(first + out.rows), (long long)count);
     for (int64_t row = 0; row < out.rows; row++)
         write_row(mnist, &mnist->parts[part], &out, row, first + row);
     return WEIR_STATUS_OK;

@@ -57,7 +57,8 @@ weir_moving_average *(weir_exponential_moving_average)(weir_scope s, double deca
     weir_moving_average *average = weir_train_take(s, sizeof *average);
     if (average == NULL)
         return NULL;
-    average->name = weir_train_text(s, "%s", options != NULL && options->name != NULL ? options->name : "ExponentialMovingAverage");
+    average->name =
+        weir_train_text(s, "%s", options != NULL && options->name != NULL ? options->name : "ExponentialMovingAverage");
     average->decay = decay;
     average->num_updates = options != NULL ? options->num_updates : WEIR_NO_OUTPUT;
     return average->name != NULL ? average : NULL;
@@ -80,7 +81,8 @@ weir_output weir_moving_average_of(const weir_moving_average *average, weir_outp
 }
 
 /* The variable's value if it has one already, else what it begins with; context: the variable. */
-static weir_output build_present_value(weir_scope s, weir_dtype dtype, weir_shape shape, const weir_initializer *initializer)
+static weir_output build_present_value(weir_scope s, weir_dtype dtype, weir_shape shape,
+                                       const weir_initializer *initializer)
 {
     (void)dtype;
     (void)shape;

@@ -9,7 +9,8 @@ static const weir_minimize_options no_options = {0};
 
 /* ---- Making ---- */
 
-static weir_optimizer *make(weir_scope s, weir_optimizer_kind kind, const char *name, const weir_optimizer_options *options)
+static weir_optimizer *make(weir_scope s, weir_optimizer_kind kind, const char *name,
+                            const weir_optimizer_options *options)
 {
     weir_optimizer *optimizer = weir_train_take(s, sizeof *optimizer);
     if (optimizer == NULL)
@@ -22,7 +23,8 @@ static weir_optimizer *make(weir_scope s, weir_optimizer_kind kind, const char *
     if (given->learning_rate == 0 && given->learning_rate_from.node == NULL) {
         given->learning_rate = 0.001;
         if (kind != WEIR_ADAM) {
-            (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT, "%s needs a .learning_rate or .learning_rate_from", name));
+            (void)weir_scope_fail(
+                s, weir_fail(WEIR_INVALID_ARGUMENT, "%s needs a .learning_rate or .learning_rate_from", name));
             return NULL;
         }
     }
@@ -56,7 +58,8 @@ weir_optimizer *weir_optimizer_named(weir_scope s, const char *name, double lear
         return weir_momentum(s, .learning_rate = learning_rate);
     if (strcmp(name, "adam") == 0)
         return weir_adam(s, .learning_rate = learning_rate);
-    (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT, "'%s' is no optimizer; there are sgd, momentum, adam", name));
+    (void)weir_scope_fail(
+        s, weir_fail(WEIR_INVALID_ARGUMENT, "'%s' is no optimizer; there are sgd, momentum, adam", name));
     return NULL;
 }
 
@@ -174,9 +177,10 @@ static weir_node *apply_adam(weir_scope s, const weir_optimizer *optimizer, weir
     weir_output m = weir_variable_ref(find_slot(optimizer, ref, "m"));
     weir_output v = weir_variable_ref(find_slot(optimizer, ref, "v"));
     return weir_op(s, "ApplyAdam",
-                   WEIR_INPUTS(ref, m, v, weir_cast(s, optimizer->powers[0], dtype), weir_cast(s, optimizer->powers[1], dtype),
-                               weir_cast(s, given->rate, dtype), weir_cast(s, given->beta1, dtype),
-                               weir_cast(s, given->beta2, dtype), weir_cast(s, given->epsilon, dtype), gradient));
+                   WEIR_INPUTS(ref, m, v, weir_cast(s, optimizer->powers[0], dtype),
+                               weir_cast(s, optimizer->powers[1], dtype), weir_cast(s, given->rate, dtype),
+                               weir_cast(s, given->beta1, dtype), weir_cast(s, given->beta2, dtype),
+                               weir_cast(s, given->epsilon, dtype), gradient));
 }
 
 static weir_node *apply_descent(weir_scope s, weir_output ref, const rates *given, weir_output gradient)
@@ -203,7 +207,8 @@ static weir_node *update(weir_scope s, const weir_optimizer *optimizer, weir_out
 }
 
 /* The powers advance when all updates have read them. */
-static int advance_powers(weir_scope s, const weir_optimizer *optimizer, const rates *given, weir_node **updates, int count)
+static int advance_powers(weir_scope s, const weir_optimizer *optimizer, const rates *given, weir_node **updates,
+                          int count)
 {
     const weir_output betas[] = {given->beta1, given->beta2};
     weir_scope after = weir_after_nodes(s, updates, count);
@@ -294,7 +299,8 @@ weir_node *(weir_apply_gradients)(weir_scope s, weir_optimizer *optimizer, const
     return train;
 }
 
-weir_node *(weir_minimize)(weir_scope s, weir_optimizer *optimizer, weir_output loss, const weir_minimize_options *options)
+weir_node *(weir_minimize)(weir_scope s, weir_optimizer *optimizer, weir_output loss,
+                           const weir_minimize_options *options)
 {
     return (weir_apply_gradients)(s, optimizer, (weir_compute_gradients)(s, optimizer, loss, options), options);
 }

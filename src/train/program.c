@@ -83,8 +83,9 @@ void weir_progress_step(weir_progress *progress, int64_t step, double loss)
     double mean = (double)step / (now - progress->started > 0 ? now - progress->started : 1);
     char left[32];
     write_time(left, sizeof left, mean > 0 ? (double)(progress->steps - step) / mean : 0);
-    fprintf(progress->stream, "%sstep %lld/%lld  loss %.4f  %.0f examples/s  %s left%s", progress->is_terminal ? "\r" : "",
-            (long long)step, (long long)progress->steps, loss, rate, left, progress->is_terminal ? "\033[K" : "\n");
+    fprintf(progress->stream, "%sstep %lld/%lld  loss %.4f  %.0f examples/s  %s left%s",
+            progress->is_terminal ? "\r" : "", (long long)step, (long long)progress->steps, loss, rate, left,
+            progress->is_terminal ? "\033[K" : "\n");
     fflush(progress->stream);
     progress->is_open = progress->is_terminal;
     progress->shown = now;
@@ -109,7 +110,8 @@ void weir_print_time(FILE *stream, weir_time_sums sums, double wall)
     static const char *const names[] = {"input", "compute", "transfer", "wait", "the rest"};
     fprintf(stream, "Time: %.2f s", wall);
     for (int i = 0; i < 5; i++)
-        fprintf(stream, "%s %s %.2f s (%.0f%%)", i == 0 ? ":" : ",", names[i], parts[i], wall > 0 ? 100 * parts[i] / wall : 0);
+        fprintf(stream, "%s %s %.2f s (%.0f%%)", i == 0 ? ":" : ",", names[i], parts[i],
+                wall > 0 ? 100 * parts[i] / wall : 0);
     fputc('\n', stream);
 }
 

@@ -41,7 +41,8 @@ static int compare_names(const void *a, const void *b)
 static weir_status choose_variables(weir_scope s, weir_saver *saver, const weir_saver_options *options)
 {
     weir_graph *graph = weir_scope_graph(s);
-    int count = options->variables != NULL ? options->num_variables : weir_collection_count(graph, WEIR_VARIABLES, NULL);
+    int count =
+        options->variables != NULL ? options->num_variables : weir_collection_count(graph, WEIR_VARIABLES, NULL);
     weir_item *items = calloc((size_t)count + 1, sizeof *items);
     saver->variables = calloc((size_t)count + 1, sizeof *saver->variables);
     if (items == NULL || saver->variables == NULL) {
@@ -64,7 +65,8 @@ static weir_status choose_variables(weir_scope s, weir_saver *saver, const weir_
     qsort(saver->variables, (size_t)saver->count, sizeof *saver->variables, compare_names);
     for (int i = 1; i < saver->count; i++) {
         if (strcmp(saver->variables[i]->name, saver->variables[i - 1]->name) == 0)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "At least two variables have the same name: %s", saver->variables[i]->name);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "At least two variables have the same name: %s",
+                             saver->variables[i]->name);
     }
     return WEIR_STATUS_OK;
 }
@@ -99,10 +101,8 @@ static weir_node *make_save(weir_scope s, const weir_saver *saver, weir_output p
     make_names(inner, saver, &inputs[1], &inputs[2]);
     for (int i = 0; i < saver->count; i++)
         inputs[3 + i] = saver->variables[i]->ref;
-    weir_op_options options = {.size = sizeof options,
-                               .name = weir_scope_name(inner),
-                               .inputs = inputs,
-                               .num_inputs = saver->count + 3};
+    weir_op_options options = {
+        .size = sizeof options, .name = weir_scope_name(inner), .inputs = inputs, .num_inputs = saver->count + 3};
     weir_node *save = weir_op_build(inner, "SaveV2", &options);
     free(inputs);
     return save;
@@ -118,8 +118,9 @@ static weir_node *make_restore_op(weir_scope s, const weir_saver *saver, weir_ou
     for (int i = 0; i < saver->count; i++)
         dtypes[i] = weir_dtype_base(weir_output_dtype(saver->variables[i]->ref));
     make_names(inner, saver, &names, &slices);
-    weir_node *restore = weir_op(inner, "RestoreV2", WEIR_INPUTS(path, names, slices),
-                                 WEIR_ATTRS(WEIR_ATTR_TYPES("dtypes", dtypes, saver->count)), .name = weir_scope_name(inner));
+    weir_node *restore =
+        weir_op(inner, "RestoreV2", WEIR_INPUTS(path, names, slices),
+                WEIR_ATTRS(WEIR_ATTR_TYPES("dtypes", dtypes, saver->count)), .name = weir_scope_name(inner));
     free(dtypes);
     return restore;
 }
@@ -146,10 +147,12 @@ static weir_status build(weir_scope s, weir_saver *saver, const weir_saver_optio
     weir_scope inner = weir_in_scope(s, "%s", options->name != NULL ? options->name : "save");
     weir_scope file = weir_in_scope(inner, "filename");
     weir_output name = weir_const(file, WEIR_STRING_OF("model"), .name = "input");
-    weir_output given = weir_out(weir_op(file, "PlaceholderWithDefault", WEIR_INPUTS(name), WEIR_ATTRS(WEIR_ATTR_SH("shape", WEIR_SCALAR)),
-                                         .name = weir_scope_name(file)),
+    weir_output given = weir_out(weir_op(file, "PlaceholderWithDefault", WEIR_INPUTS(name),
+                                         WEIR_ATTRS(WEIR_ATTR_SH("shape", WEIR_SCALAR)), .name = weir_scope_name(file)),
                                  0);
-    saver->path = weir_out(weir_op(inner, "PlaceholderWithDefault", WEIR_INPUTS(given), WEIR_ATTRS(WEIR_ATTR_SH("shape", WEIR_SCALAR)), .name = "Const"), 0);
+    saver->path = weir_out(weir_op(inner, "PlaceholderWithDefault", WEIR_INPUTS(given),
+                                   WEIR_ATTRS(WEIR_ATTR_SH("shape", WEIR_SCALAR)), .name = "Const"),
+                           0);
     weir_node *save = make_save(inner, saver, saver->path);
     saver->save = weir_with_dependency(inner, save, saver->path, "control_dependency").node;
     saver->restore = make_restore(inner, saver, saver->path);
@@ -184,7 +187,8 @@ static weir_status make_folders(const char *path)
     if (copy == NULL)
         return weir_fail(WEIR_RESOURCE_EXHAUSTED, "Out of memory: %zu bytes", strlen(path));
     weir_status status = WEIR_STATUS_OK;
-    for (char *slash = strchr(copy + 1, '/'); weir_ok(status) && slash != NULL && copy[0] != '\0'; slash = strchr(slash + 1, '/')) {
+    for (char *slash = strchr(copy + 1, '/'); weir_ok(status) && slash != NULL && copy[0] != '\0';
+         slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(copy, 0777) != 0 && errno != EEXIST)
             status = weir_fail(errno == EACCES || errno == EROFS ? WEIR_PERMISSION_DENIED : WEIR_FAILED_PRECONDITION,
@@ -267,12 +271,14 @@ static weir_status save_as(weir_saver *saver, weir_session *session, char *path,
     char *folder = folder_of(path);
     status = note_saved(saver, path);
     if (weir_ok(status))
-        status = folder != NULL ? publish(saver, folder, state_name) : weir_fail(WEIR_RESOURCE_EXHAUSTED, "Out of memory");
+        status =
+            folder != NULL ? publish(saver, folder, state_name) : weir_fail(WEIR_RESOURCE_EXHAUSTED, "Out of memory");
     free(folder);
     return status;
 }
 
-weir_status(weir_saver_save)(weir_saver *saver, weir_session *session, const char *path, const weir_save_options *options)
+weir_status(weir_saver_save)(weir_saver *saver, weir_session *session, const char *path,
+                             const weir_save_options *options)
 {
     if (saver == NULL)
         return weir_fail(WEIR_INVALID_ARGUMENT, "There is no saver: building it failed");
@@ -281,7 +287,8 @@ weir_status(weir_saver_save)(weir_saver *saver, weir_session *session, const cha
         return weir_fail(WEIR_INVALID_ARGUMENT, "'latest_filename' collides with a path: '%s'", state_name);
     char *full = NULL;
     bool has_step = options != NULL && options->global_step.is_set;
-    int length = has_step ? asprintf(&full, "%s-%lld", path, (long long)options->global_step.value) : asprintf(&full, "%s", path);
+    int length = has_step ? asprintf(&full, "%s-%lld", path, (long long)options->global_step.value)
+                          : asprintf(&full, "%s", path);
     if (length < 0)
         return weir_fail(WEIR_RESOURCE_EXHAUSTED, "Out of memory: a path of %zu bytes", strlen(path));
     if (options != NULL && options->path != NULL && options->path_size > 0)
@@ -327,10 +334,11 @@ static weir_status check_checkpoint(const weir_saver *saver, weir_checkpoint *ch
         check_one(saver->variables[i], &entry, different, sizeof different);
     }
     if (num_missing == 1)
-        return weir_fail(WEIR_NOT_FOUND, "Key %s not found in checkpoint '%s' (1 of %d variables)", missing, path, saver->count);
+        return weir_fail(WEIR_NOT_FOUND, "Key %s not found in checkpoint '%s' (1 of %d variables)", missing, path,
+                         saver->count);
     if (num_missing > 1)
-        return weir_fail(WEIR_NOT_FOUND, "%d of %d variables not found in checkpoint '%s': Keys %s", num_missing, saver->count,
-                         path, missing);
+        return weir_fail(WEIR_NOT_FOUND, "%d of %d variables not found in checkpoint '%s': Keys %s", num_missing,
+                         saver->count, path, missing);
     if (different[0] != '\0')
         return weir_fail(WEIR_INVALID_ARGUMENT, "Checkpoint '%s' does not fit the graph: %s", path, different);
     return WEIR_STATUS_OK;

@@ -32,8 +32,8 @@ weir_output weir_batch_part(weir_scope s, weir_output x, int index, int count)
         return WEIR_NO_OUTPUT;
     weir_shape shape = weir_output_shape(x);
     if (count < 1 || index < 0 || index >= count || shape.rank < 1) {
-        (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT, "Part %d of %d of '%s' (rank %d) does not exist", index,
-                                           count, weir_node_name(x.node), shape.rank));
+        (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT, "Part %d of %d of '%s' (rank %d) does not exist",
+                                           index, count, weir_node_name(x.node), shape.rank));
         return WEIR_NO_OUTPUT;
     }
     weir_scope inner = weir_in_scope(s, "batch_part");
@@ -104,7 +104,8 @@ static weir_output take_share(weir_scope s, const shares *parts, int index, weir
     return weir_select(s, parts->is_some[index], part, weir_train_number(s, dtype, 0, "nothing"));
 }
 
-weir_output(weir_average_outputs)(weir_scope s, const weir_output *outputs, int count, const weir_average_options *options)
+weir_output(weir_average_outputs)(weir_scope s, const weir_output *outputs, int count,
+                                  const weir_average_options *options)
 {
     if (s.record == NULL || count < 1)
         return WEIR_NO_OUTPUT;
@@ -130,7 +131,8 @@ static weir_output gradient_for(weir_scope s, const weir_gradient_set *set, weir
     return WEIR_NO_OUTPUT;
 }
 
-static weir_output average_one(weir_scope s, weir_gradient_set *const *towers, const shares *parts, weir_output variable)
+static weir_output average_one(weir_scope s, weir_gradient_set *const *towers, const shares *parts,
+                               weir_output variable)
 {
     int used = 0;
     for (int i = 0; i < parts->count; i++) {

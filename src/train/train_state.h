@@ -18,7 +18,7 @@ typedef struct weir_train_variable {
     weir_output value;
     weir_output initial_value;
     weir_node *initializer;
-    bool is_shared;   /* made by weir_get_variable */
+    bool is_shared; /* made by weir_get_variable */
 } weir_train_variable;
 
 /* Names of scopes opened inside one variable scope, with how often. */
@@ -103,7 +103,8 @@ weir_train_variable *weir_train_make_variable(weir_scope s, const weir_train_new
 
 /* A slot: a variable like primary beside it, named "<primary>/<name>" (made unique). Of a primary that is no variable: a
  * variable of its shape. */
-weir_output weir_train_make_slot(weir_scope s, weir_output primary, const char *name, const weir_initializer *initializer);
+weir_output weir_train_make_slot(weir_scope s, weir_output primary, const char *name,
+                                 const weir_initializer *initializer);
 
 /* Warns of collected updates that the train op does not contain. */
 void weir_train_warn_of_updates(weir_scope s, weir_node *train);

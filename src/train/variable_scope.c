@@ -137,7 +137,8 @@ weir_scope weir_train_layer_scope(weir_scope s, const char *scope, const char *d
 
 /* ---- Slots: named by their variable, whatever name scope is open ---- */
 
-weir_output weir_train_make_slot(weir_scope s, weir_output primary, const char *name, const weir_initializer *initializer)
+weir_output weir_train_make_slot(weir_scope s, weir_output primary, const char *name,
+                                 const weir_initializer *initializer)
 {
     weir_scope_rule *rule = weir_train_rule(s);
     weir_output ref = weir_variable_ref(primary);
@@ -146,7 +147,8 @@ weir_output weir_train_make_slot(weir_scope s, weir_output primary, const char *
         return WEIR_NO_OUTPUT;
     const char *wished = weir_train_text(s, "%s/%s", weir_node_name(model.node), name);
     const char *own = wished != NULL ? unique_child(s, rule, wished) : NULL;
-    const char *full = own != NULL ? weir_train_text(s, "%s%s%s/", rule->name, rule->name[0] != '\0' ? "/" : "", own) : NULL;
+    const char *full =
+        own != NULL ? weir_train_text(s, "%s%s%s/", rule->name, rule->name[0] != '\0' ? "/" : "", own) : NULL;
     if (full == NULL)
         return WEIR_NO_OUTPUT;
     count_child(s, rule, own);

@@ -130,7 +130,8 @@ static void place_with(weir_scope s, int first, const char *name)
 static weir_output build_initial_value(weir_scope inside, const weir_train_new_variable *wish)
 {
     if (wish->initializer == NULL)
-        return wish->is_number ? weir_train_number(inside, wish->dtype, wish->number, "initial_value") : wish->initial_value;
+        return wish->is_number ? weir_train_number(inside, wish->dtype, wish->number, "initial_value")
+                               : wish->initial_value;
     weir_scope place = weir_in_scope(wish->is_placed ? inside : weir_on_any_device(inside), "Initializer");
     return wish->initializer->build(place, wish->dtype, wish->shape, wish->initializer);
 }
@@ -153,7 +154,8 @@ weir_train_variable *weir_train_make_variable(weir_scope s, const weir_train_new
     const char *name = weir_scope_name(inside);
     int first = weir_graph_num_nodes(graph);
     weir_output initial = build_initial_value(inside, wish);
-    weir_output ref = initial.node != NULL ? weir_variable_v2(inside, wish->dtype, wish->shape, .name = name) : WEIR_NO_OUTPUT;
+    weir_output ref =
+        initial.node != NULL ? weir_variable_v2(inside, wish->dtype, wish->shape, .name = name) : WEIR_NO_OUTPUT;
     if (ref.node == NULL)
         return NULL;
     if (wish->initializer != NULL && !wish->is_placed)
@@ -210,9 +212,9 @@ static weir_status check_sharing(const weir_train_variable *found, weir_shape sh
     weir_shape found_shape = weir_output_shape(found->ref);
     weir_dtype found_type = weir_dtype_base(weir_output_dtype(found->ref));
     if (!weir_shape_compatible(found_shape, shape))
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Trying to share variable %s, but specified shape %s and found shape %s.",
-                         found->name, python_shape(shape, wished, sizeof wished),
-                         python_shape(found_shape, there, sizeof there));
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "Trying to share variable %s, but specified shape %s and found shape %s.", found->name,
+                         python_shape(shape, wished, sizeof wished), python_shape(found_shape, there, sizeof there));
     if (found_type != dtype)
         return weir_fail(WEIR_INVALID_ARGUMENT,
                          "Trying to share variable %s, but specified dtype %s and found dtype %s_ref.", found->name,
@@ -238,8 +240,9 @@ static weir_status check_existing(const weir_scope_rule *rule, const weir_train_
         return check_sharing(found, shape, dtype);
     if (!weir_shape_known(shape)) {
         char text[WEIR_SHAPE_TEXT_SIZE];
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Shape of a new variable (%s) must be fully defined, but instead was %s.",
-                         name, python_shape(shape, text, sizeof text));
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "Shape of a new variable (%s) must be fully defined, but instead was %s.", name,
+                         python_shape(shape, text, sizeof text));
     }
     return WEIR_STATUS_OK;
 }

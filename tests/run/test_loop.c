@@ -4,7 +4,8 @@
 #include "run_test.h"
 
 /* while (i < n) { i += 1; x += x; }, as tf.while_loop builds it. What stands before the loop is built in before. */
-static void build_doubling(weir_scope before, weir_scope s, weir_output n, weir_output x, const char *frame, weir_output *count, weir_output *result)
+static void build_doubling(weir_scope before, weir_scope s, weir_output n, weir_output x, const char *frame,
+                           weir_output *count, weir_output *result)
 {
     weir_attr name = {"frame_name", {.kind = WEIR_ATTR_STRING, .s = {frame, strlen(frame)}}};
     weir_attr constant[] = {name, WEIR_ATTR_B("is_constant", true)};
@@ -44,7 +45,8 @@ static void loops_run_as_often_as_asked(void **state)
         WEIR_AUTO(weir_tensor) *limit = make_scalar(WEIR_INT32, &times);
         WEIR_AUTO(weir_tensor) *i = NULL;
         WEIR_AUTO(weir_tensor) *x = NULL;
-        check_ok(weir_run(session, .feeds = {{n, limit}}, .fetches = {count, result}, .results = {&i, &x}, .timeout_ms = 20000));
+        check_ok(weir_run(session, .feeds = {{n, limit}}, .fetches = {count, result}, .results = {&i, &x},
+                          .timeout_ms = 20000));
         assert_int_equal(*weir_tensor_int32s(i), times);
         check_floats(x, (float[]){(float)(1 << times), (float)(3 << times)}, 2);
     }
@@ -75,7 +77,8 @@ static void loops_may_stand_in_loops(void **state)
     weir_scope body = weir_after(s, body_i.node);
     build_doubling(body, s, body_i, weir_identity(body, weir_out(switch_x, 1)), "inner", &inner_count, &inner);
     weir_output one = weir_const(body, WEIR_INT32_OF(1));
-    weir_node_set_back_edge(merge_i, 1, weir_out(weir_op(s, "NextIteration", WEIR_INPUTS(weir_add(s, body_i, one))), 0));
+    weir_node_set_back_edge(merge_i, 1,
+                            weir_out(weir_op(s, "NextIteration", WEIR_INPUTS(weir_add(s, body_i, one))), 0));
     weir_node_set_back_edge(merge_x, 1, weir_out(weir_op(s, "NextIteration", WEIR_INPUTS(inner)), 0));
     weir_output result = weir_out(weir_op(s, "Exit", WEIR_INPUTS(weir_out(switch_x, 0))), 0);
     WEIR_AUTO(weir_session) *session = NULL;

@@ -88,7 +88,8 @@ static void build_network(network *net, const char *const devices[2])
     weir_output rate = weir_const(s, WEIR_FLOAT_OF(0.1f));
     weir_node *updates[4];
     for (int i = 0; i < 4; i++)
-        updates[i] = weir_op(i < 2 ? first : second, "ApplyGradientDescent", WEIR_INPUTS(v[i], rate, gradients[i].values));
+        updates[i] =
+            weir_op(i < 2 ? first : second, "ApplyGradientDescent", WEIR_INPUTS(v[i], rate, gradients[i].values));
     net->train = weir_group(s, updates, 4, "train");
     net->init = weir_group(s, init, 4, "init");
     check_ok(weir_graph_error(net->graph));
@@ -113,8 +114,9 @@ static void run_steadily(const weir_session_options *options, const char *const 
     weir_step *step = NULL;
     check_ok(weir_session_new(net.graph, options, &session));
     check_ok(weir_run(session, .targets = {net.init}));
-    check_ok(weir_prepare(session, &step, .feeds = {net.x, net.y}, .feed_shapes = {WEIR_SHAPE(16, INPUTS), WEIR_SHAPE(16)},
-                          .fetches = {net.loss}, .targets = {net.train}));
+    check_ok(weir_prepare(session, &step, .feeds = {net.x, net.y},
+                          .feed_shapes = {WEIR_SHAPE(16, INPUTS), WEIR_SHAPE(16)}, .fetches = {net.loss},
+                          .targets = {net.train}));
     fill(step, 16);
     float before = 0;
     for (int i = 0; i < 20; i++) {
@@ -154,7 +156,8 @@ static void a_step_on_two_devices_allocates_nothing(void **state)
 static void a_step_on_an_accelerator_works(void **state)
 {
     (void)state;
-    run_steadily(&(weir_session_options){.sim_gpus = 2, .allow_soft_placement = true}, (const char *[]){"/gpu:0", "/gpu:1"}, false);
+    run_steadily(&(weir_session_options){.sim_gpus = 2, .allow_soft_placement = true},
+                 (const char *[]){"/gpu:0", "/gpu:1"}, false);
 }
 
 /* ---- The same bits ---- */
@@ -167,8 +170,9 @@ static void train_bits(const weir_session_options *options, const char *const de
     weir_step *step = NULL;
     check_ok(weir_session_new(net.graph, options, &session));
     check_ok(weir_run(session, .targets = {net.init}));
-    check_ok(weir_prepare(session, &step, .feeds = {net.x, net.y}, .feed_shapes = {WEIR_SHAPE(300, INPUTS), WEIR_SHAPE(300)},
-                          .fetches = {net.loss}, .targets = {net.train}));
+    check_ok(weir_prepare(session, &step, .feeds = {net.x, net.y},
+                          .feed_shapes = {WEIR_SHAPE(300, INPUTS), WEIR_SHAPE(300)}, .fetches = {net.loss},
+                          .targets = {net.train}));
     fill(step, 300);
     for (int i = 0; i < 30; i++) {
         check_ok(weir_step_run(step));
@@ -227,8 +231,8 @@ static double run_batch(weir_session *session, const network *net, int rows, flo
     check_ok(weir_tensor_wrap(WEIR_FLOAT, WEIR_SHAPE(rows, INPUTS), x, NULL, NULL, &images));
     check_ok(weir_tensor_wrap(WEIR_INT32, WEIR_SHAPE(rows), y, NULL, NULL, &labels));
     double start = seconds();
-    check_ok(weir_run(session, .feeds = {{net->x, images}, {net->y, labels}}, .fetches = {net->loss}, .results = {&loss},
-                      .targets = {net->train}));
+    check_ok(weir_run(session, .feeds = {{net->x, images}, {net->y, labels}}, .fetches = {net->loss},
+                      .results = {&loss}, .targets = {net->train}));
     return seconds() - start;
 }
 

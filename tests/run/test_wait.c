@@ -21,13 +21,17 @@ static void open_queue(queue_graph *q, int64_t capacity)
     q->graph = weir_graph_new();
     weir_scope s = weir_root(q->graph);
     q->value = weir_placeholder(s, WEIR_FLOAT, WEIR_SCALAR, .name = "value");
-    weir_output handle = weir_out(weir_op(s, "FIFOQueueV2", WEIR_ATTRS(WEIR_ATTR_TYPES("component_types", &type, 1),
-                                                                      WEIR_ATTR_I("capacity", capacity)), .name = "q"), 0);
+    weir_output handle =
+        weir_out(weir_op(s, "FIFOQueueV2",
+                         WEIR_ATTRS(WEIR_ATTR_TYPES("component_types", &type, 1), WEIR_ATTR_I("capacity", capacity)),
+                         .name = "q"),
+                 0);
     q->put = weir_op(s, "QueueEnqueueV2", WEIR_INPUTS(handle, q->value), .name = "put");
     q->close = weir_op(s, "QueueCloseV2", WEIR_INPUTS(handle));
     q->size = weir_out(weir_op(s, "QueueSizeV2", WEIR_INPUTS(handle)), 0);
     weir_output got = weir_out(weir_op(s, "QueueDequeueV2", WEIR_INPUTS(handle), .name = "get",
-                                       WEIR_ATTRS(WEIR_ATTR_TYPES("component_types", &type, 1))), 0);
+                                       WEIR_ATTRS(WEIR_ATTR_TYPES("component_types", &type, 1))),
+                               0);
     q->taken = weir_add(s, got, got);
     check_ok(weir_session_new(q->graph, NULL, &q->session));
 }
@@ -154,7 +158,8 @@ static void closing_a_session_ends_its_runs(void **state)
         assert_non_null(strstr(waiting[i].text, "closed"));
     }
     WEIR_AUTO(weir_tensor) *result = NULL;
-    check_fails(WEIR_FAILED_PRECONDITION, "closed Session", weir_run(q.session, .fetches = {q.taken}, .results = {&result}));
+    check_fails(WEIR_FAILED_PRECONDITION, "closed Session",
+                weir_run(q.session, .fetches = {q.taken}, .results = {&result}));
     close_queue(&q);
 }
 
@@ -230,7 +235,8 @@ static void partial_runs_go_on_as_feeds_come(void **state)
     WEIR_AUTO(weir_session) *session = NULL;
     check_ok(weir_session_new(g, NULL, &session));
     weir_partial_run *run = NULL;
-    check_ok(weir_partial_run_new(session, (weir_output[]){a, b}, 2, (weir_output[]){twice, product}, 2, NULL, 0, &run));
+    check_ok(
+        weir_partial_run_new(session, (weir_output[]){a, b}, 2, (weir_output[]){twice, product}, 2, NULL, 0, &run));
     WEIR_AUTO(weir_tensor) *one = make_floats(WEIR_SHAPE(2), (float[]){1, 2});
     WEIR_AUTO(weir_tensor) *two = make_floats(WEIR_SHAPE(2), (float[]){10, 20});
     WEIR_AUTO(weir_tensor) *first = NULL;

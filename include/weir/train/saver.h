@@ -31,9 +31,9 @@ WEIR_API weir_saver *(weir_saver_new)(weir_scope s, const weir_saver_options *op
 
 typedef struct weir_save_options {
     size_t size;
-    weir_seed global_step; /* WEIR_STEP(7): appends "-7" */
-    char *path;            /* set to where it was saved, when not NULL ... */
-    size_t path_size;      /* ... cut at this size */
+    weir_seed global_step;       /* WEIR_STEP(7): appends "-7" */
+    char *path;                  /* set to where it was saved, when not NULL ... */
+    size_t path_size;            /* ... cut at this size */
     const char *latest_filename; /* NULL: "checkpoint" */
 } weir_save_options;
 #define WEIR_STEP(number) ((weir_seed){true, (number)})

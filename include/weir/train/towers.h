@@ -21,7 +21,8 @@ WEIR_API weir_output weir_batch_part(weir_scope s, weir_output x, int index, int
 
 typedef struct weir_average_options {
     size_t size;
-    const weir_output *weights; /* [count] scalars of any number type; NULL: all alike. Of weight 0 nothing is taken, not
+    const weir_output
+        *weights; /* [count] scalars of any number type; NULL: all alike. Of weight 0 nothing is taken, not
                                    even a NaN. */
 } weir_average_options;
 

@@ -92,7 +92,7 @@ typedef enum weir_reuse {
 
 typedef struct weir_variable_scope_options {
     size_t size;
-    const char *default_name;     /* with a name of NULL: made unique ("Conv", "Conv_1") */
+    const char *default_name; /* with a name of NULL: made unique ("Conv", "Conv_1") */
     weir_reuse reuse;
     weir_initializer initializer; /* of variables that give none */
     weir_regularizer regularizer; /* of variables that give none; layers: of their weights */

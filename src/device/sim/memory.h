@@ -21,7 +21,7 @@ typedef struct weir_sim_memory {
     size_t size;              /* of the range */
     size_t limit;             /* bytes that may be in use at once */
     size_t used;
-    char name[64];            /* for messages */
+    char name[64]; /* for messages */
     pthread_mutex_t mutex;
     WEIR_LIST(weir_sim_gap) gaps; /* free, sorted by offset, none touching another */
 } weir_sim_memory;

@@ -24,7 +24,7 @@ typedef struct command {
     command_kind kind;
     weir_batch *batch; /* NULL: none */
     weir_launch launch;
-    int capacity;      /* arguments there is room for */
+    int capacity; /* arguments there is room for */
     weir_copy direction;
     void *destination;
     const void *source;
@@ -41,10 +41,10 @@ typedef struct sim_device {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* something came, went, or the device closes */
     command *first, *last;
-    command *spare;         /* used commands, so that a steady stream allocates nothing */
+    command *spare; /* used commands, so that a steady stream allocates nothing */
     int pending;
     bool closes;
-    unsigned delay_us;      /* longest random delay before a command */
+    unsigned delay_us; /* longest random delay before a command */
     unsigned random;
 } sim_device;
 
@@ -66,7 +66,8 @@ static weir_status reach_arguments(const sim_device *sim, command *at)
         if (reached != NULL && !in_host)
             at->arguments[i] = reached;
         else if (reached != NULL)
-            return weir_fail(WEIR_INTERNAL, "Argument %d of a kernel on %s is device memory where host memory is expected", i,
+            return weir_fail(WEIR_INTERNAL,
+                             "Argument %d of a kernel on %s is device memory where host memory is expected", i,
                              sim->device.name);
         else if (!in_host && i < 64 && at->arguments[i] != NULL)
             return weir_fail(WEIR_INTERNAL, "Argument %d of a kernel on %s is host memory", i, sim->device.name);
@@ -82,7 +83,8 @@ static weir_status launch_now(const sim_device *sim, command *at)
     return weir_fail_in(status, "node '%s' on %s", at->launch.name, sim->device.name);
 }
 
-static weir_status copy_now(const sim_device *sim, weir_copy direction, void *destination, const void *source, size_t size)
+static weir_status copy_now(const sim_device *sim, weir_copy direction, void *destination, const void *source,
+                            size_t size)
 {
     bool to_device = direction != WEIR_COPY_TO_HOST;
     bool from_device = direction != WEIR_COPY_TO_DEVICE;
@@ -189,14 +191,18 @@ static weir_status launch(weir_device *device, weir_batch *batch, const weir_lau
     return append((sim_device *)device, &(command){.kind = COMMAND_LAUNCH, .batch = batch, .launch = *call});
 }
 
-static weir_status copy(weir_device *device, weir_batch *batch, weir_copy direction, void *destination, const void *source,
-                        size_t size)
+static weir_status copy(weir_device *device, weir_batch *batch, weir_copy direction, void *destination,
+                        const void *source, size_t size)
 {
     sim_device *sim = (sim_device *)device;
     if (batch == NULL)
         return copy_now(sim, direction, destination, source, size);
-    return append(sim, &(command){.kind = COMMAND_COPY, .batch = batch, .direction = direction, .destination = destination,
-                                  .source = source, .size = size});
+    return append(sim, &(command){.kind = COMMAND_COPY,
+                                  .batch = batch,
+                                  .direction = direction,
+                                  .destination = destination,
+                                  .source = source,
+                                  .size = size});
 }
 
 static weir_status notify(weir_device *device, void (*done)(void *context), void *context)
@@ -209,7 +215,8 @@ static weir_status notify(weir_device *device, void (*done)(void *context), void
 /* The devices that a list such as "1,0" or CUDA_VISIBLE_DEVICES leaves, as numbers of the sim_gpus there are. */
 static weir_status visible(const weir_device_options *options, int numbers[MOST_DEVICES], int *count)
 {
-    const char *list = options->visible_device_list != NULL ? options->visible_device_list : getenv("CUDA_VISIBLE_DEVICES");
+    const char *list =
+        options->visible_device_list != NULL ? options->visible_device_list : getenv("CUDA_VISIBLE_DEVICES");
     *count = 0;
     if (list == NULL) {
         for (int i = 0; i < options->sim_gpus; i++)
@@ -223,11 +230,12 @@ static weir_status visible(const weir_device_options *options, int numbers[MOST_
         if (options->visible_device_list == NULL && (!is_number || number < 0 || number >= options->sim_gpus))
             return WEIR_STATUS_OK; /* as CUDA: the first bad entry ends the list */
         if (!is_number || number < 0 || number >= options->sim_gpus)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "visible_device_list '%s': '%s' is no device from 0 to %d", list, at,
-                             options->sim_gpus - 1);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "visible_device_list '%s': '%s' is no device from 0 to %d", list,
+                             at, options->sim_gpus - 1);
         for (int i = 0; i < *count; i++) {
             if (numbers[i] == (int)number)
-                return weir_fail(WEIR_INVALID_ARGUMENT, "visible_device_list '%s' names device %ld twice", list, number);
+                return weir_fail(WEIR_INVALID_ARGUMENT, "visible_device_list '%s' names device %ld twice", list,
+                                 number);
         }
         numbers[(*count)++] = (int)number;
         at = *end == ',' ? end + 1 : end;
@@ -239,12 +247,14 @@ static weir_status count_devices(const weir_device_options *options, int *count,
 {
     why[0] = '\0';
     if (options->sim_gpus < 0 || options->sim_gpus > MOST_DEVICES)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "sim_gpus is %d: 0 to %d are possible", options->sim_gpus, MOST_DEVICES);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "sim_gpus is %d: 0 to %d are possible", options->sim_gpus,
+                         MOST_DEVICES);
     int numbers[MOST_DEVICES];
     WEIR_TRY(visible(options, numbers, count));
     if (*count == 0)
-        snprintf(why, 256, "%s", options->sim_gpus == 0 ? "none is asked for (sim_gpus or WEIR_SIM_GPUS)"
-                                                        : "CUDA_VISIBLE_DEVICES hides them");
+        snprintf(why, 256, "%s",
+                 options->sim_gpus == 0 ? "none is asked for (sim_gpus or WEIR_SIM_GPUS)"
+                                        : "CUDA_VISIBLE_DEVICES hides them");
     return WEIR_STATUS_OK;
 }
 
@@ -265,7 +275,8 @@ static weir_status start_thread(sim_device *sim)
     int failure = pthread_create(&sim->thread, NULL, work, sim);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failure != 0)
-        return weir_fail(WEIR_RESOURCE_EXHAUSTED, "The thread of a simulated GPU cannot be started: %s", strerror(failure));
+        return weir_fail(WEIR_RESOURCE_EXHAUSTED, "The thread of a simulated GPU cannot be started: %s",
+                         strerror(failure));
     return WEIR_STATUS_OK;
 }
 

@@ -309,8 +309,8 @@ static void top_block(void *context, int64_t block, int lane)
     }
 }
 
-void weir_are_in_top_k(weir_team *team, const float *predictions, const void *targets, weir_dtype target_type, int64_t k,
-                   int64_t rows, int64_t classes, bool *out)
+void weir_are_in_top_k(weir_team *team, const float *predictions, const void *targets, weir_dtype target_type,
+                       int64_t k, int64_t rows, int64_t classes, bool *out)
 {
     int64_t group = classes > 0 && BLOCK / classes > 0 ? BLOCK / classes : 1;
     top_call call = {predictions, targets, target_type, k, rows, classes, group, out};

@@ -28,7 +28,7 @@ weir_sparse_cross_entropy_function *weir_sparse_cross_entropy_find(weir_dtype ty
 
 /* out [rows]: fewer than k classes have a prediction greater than the target's; false if any prediction of the row is
  * not finite or the target is outside [0, classes). targets [rows] are int32 or int64. */
-void weir_are_in_top_k(weir_team *team, const float *predictions, const void *targets, weir_dtype target_type, int64_t k,
-                   int64_t rows, int64_t classes, bool *out);
+void weir_are_in_top_k(weir_team *team, const float *predictions, const void *targets, weir_dtype target_type,
+                       int64_t k, int64_t rows, int64_t classes, bool *out);
 
 #endif

@@ -62,7 +62,8 @@ static inline char *inputs_of(const weir_node *node)
 {
     weir_text text = {0};
     for (int i = 0; i < weir_node_num_inputs(node); i++)
-        weir_text_append(&text, " %s:%d", weir_node_name(weir_node_input(node, i).node), weir_node_input(node, i).index);
+        weir_text_append(&text, " %s:%d", weir_node_name(weir_node_input(node, i).node),
+                         weir_node_input(node, i).index);
     for (int i = 0; i < weir_node_num_controls(node); i++)
         weir_text_append(&text, " ^%s", weir_node_name(weir_node_control(node, i)));
     char *copy = strdup(text.length > 0 ? weir_text_get(&text) + 1 : "");

@@ -15,7 +15,8 @@ static void refused(weir_graph *graph, weir_node *node, weir_code code, const ch
 static void a_node_answers_what_it_was_built_with(void **state)
 {
     weir_scope s = weir_on_device(weir_root(*state), "/cpu:0");
-    weir_output a = weir_const(s, WEIR_TENSOR_SHAPED(WEIR_FLOAT, WEIR_SHAPE(2, 3), ((float[]){1, 2, 3, 4, 5, 6})), .name = "a");
+    weir_output a =
+        weir_const(s, WEIR_TENSOR_SHAPED(WEIR_FLOAT, WEIR_SHAPE(2, 3), ((float[]){1, 2, 3, 4, 5, 6})), .name = "a");
     weir_output b = weir_const(s, WEIR_TENSOR_SHAPED(WEIR_FLOAT, WEIR_SHAPE(3, 1), ((float[]){1, 2, 3})), .name = "b");
     weir_node *node = weir_op(s, "MatMul", WEIR_INPUTS(a, b), .name = "m");
     graph_is_ok(*state);
@@ -78,7 +79,8 @@ static void what_is_passed_is_copied(void **state)
     char text[] = "SAME";
     int64_t ksize[] = {1, 2, 2, 1};
     char name[] = "_note";
-    weir_node *node = weir_op(weir_root(*state), "NoOp", WEIR_ATTRS(WEIR_ATTR_S("_text", text), WEIR_ATTR_INTS(name, ksize, 4)));
+    weir_node *node =
+        weir_op(weir_root(*state), "NoOp", WEIR_ATTRS(WEIR_ATTR_S("_text", text), WEIR_ATTR_INTS(name, ksize, 4)));
     text[0] = 'X';
     ksize[0] = 9;
     name[1] = 'X';
@@ -150,7 +152,8 @@ static void errors_of_many_inputs_still_say_what_is_wrong(void **state)
         inputs[i] = constant(s, "a_constant_with_a_long_name");
     inputs[COUNT - 1] = weir_const(s, WEIR_INT32_OF(1), .name = "odd");
     assert_null(weir_op(s, "AddN", .inputs = inputs, .num_inputs = COUNT));
-    graph_failed(*state, WEIR_INVALID_ARGUMENT, "and 2992 more: Input 2999 was passed int32 from odd:0 incompatible with expected float.");
+    graph_failed(*state, WEIR_INVALID_ARGUMENT,
+                 "and 2992 more: Input 2999 was passed int32 from odd:0 incompatible with expected float.");
     free(inputs);
 }
 
@@ -181,7 +184,8 @@ static void inputs_are_checked(void **state)
     weir_output i = weir_const(s, WEIR_INT32_OF(1), .name = "i");
     refused(*state, weir_op(s, "AddV2", WEIR_INPUTS(a, i)), WEIR_INVALID_ARGUMENT,
             "Input 1 was passed int32 from i:0 incompatible with expected float.");
-    refused(*state, weir_op(s, "Identity"), WEIR_INVALID_ARGUMENT, "NodeDef missing attr 'T' from Op<name=Identity; "
+    refused(*state, weir_op(s, "Identity"), WEIR_INVALID_ARGUMENT,
+            "NodeDef missing attr 'T' from Op<name=Identity; "
             "signature=input:T -> output:T; attr=T:type>");
     refused(*state, weir_op(s, "Identity", WEIR_INPUTS(a, a)), WEIR_INVALID_ARGUMENT,
             "NodeDef expected inputs 'float' do not match 2 inputs specified; Op<name=Identity;");
@@ -215,12 +219,14 @@ static void outputs_must_exist_and_belong_to_the_graph(void **state)
     weir_output foreign = constant(weir_root(other), "foreign");
     refused(*state, weir_op(s, "Identity", WEIR_INPUTS(weir_out(a.node, 1))), WEIR_INVALID_ARGUMENT,
             "Connecting to invalid output 1 of source node a which has 1 outputs.");
-    refused(*state, weir_op(s, "Identity", WEIR_INPUTS(weir_out(a.node, -1))), WEIR_INVALID_ARGUMENT, "invalid output -1");
+    refused(*state, weir_op(s, "Identity", WEIR_INPUTS(weir_out(a.node, -1))), WEIR_INVALID_ARGUMENT,
+            "invalid output -1");
     refused(*state, weir_op(s, "Identity", WEIR_INPUTS(foreign)), WEIR_INVALID_ARGUMENT,
             "Input 0, 'foreign:0', belongs to another graph");
     refused(*state, weir_op(s, "NoOp", .controls = &foreign.node, .num_controls = 1), WEIR_INVALID_ARGUMENT,
             "Control input 'foreign' belongs to another graph");
-    refused(*state, weir_no_op(weir_after(s, foreign.node), NULL), WEIR_INVALID_ARGUMENT, "'foreign' belongs to another graph");
+    refused(*state, weir_no_op(weir_after(s, foreign.node), NULL), WEIR_INVALID_ARGUMENT,
+            "'foreign' belongs to another graph");
     refused(*state, constant(weir_colocated_with(s, foreign.node), NULL).node, WEIR_INVALID_ARGUMENT,
             "'foreign' belongs to another graph");
     graph_is_ok(other);
@@ -233,9 +239,10 @@ static void attributes_are_checked(void **state)
     weir_scope s = weir_root(graph);
     weir_output a = constant(s, "a");
     weir_output text = weir_const(s, WEIR_STRING_OF("t"), .name = "t");
-    refused(graph, weir_op(s, "Placeholder"), WEIR_INVALID_ARGUMENT,
-            "NodeDef missing attr 'dtype' from Op<name=Placeholder; signature= -> output:dtype; attr=dtype:type; attr=shape:shape,"
-            "default=");
+    refused(
+        graph, weir_op(s, "Placeholder"), WEIR_INVALID_ARGUMENT,
+        "NodeDef missing attr 'dtype' from Op<name=Placeholder; signature= -> output:dtype; attr=dtype:type; attr=shape:shape,"
+        "default=");
     refused(graph, weir_op(s, "Const"), WEIR_INVALID_ARGUMENT, "NodeDef missing attrs ");
     refused(graph, weir_op(s, "Identity", WEIR_INPUTS(a), WEIR_ATTRS(WEIR_ATTR_I("T", 1))), WEIR_INVALID_ARGUMENT,
             "AttrValue had value with type 'int' when 'type' expected for attr 'T'");
@@ -245,15 +252,16 @@ static void attributes_are_checked(void **state)
             "NodeDef mentions attr 'zz' not in Op<name=Identity;");
     refused(graph, weir_op(s, "Placeholder", WEIR_ATTRS(WEIR_ATTR_T("dtype", WEIR_FLOAT + WEIR_REF_OFFSET))),
             WEIR_INVALID_ARGUMENT, "AttrValue must not have reference type value of float_ref for attr 'dtype'");
-    refused(graph, weir_op(s, "Placeholder", WEIR_ATTRS(WEIR_ATTR_T("dtype", WEIR_INVALID_DTYPE))), WEIR_INVALID_ARGUMENT,
-            "AttrValue has invalid DataType for attr 'dtype'");
+    refused(graph, weir_op(s, "Placeholder", WEIR_ATTRS(WEIR_ATTR_T("dtype", WEIR_INVALID_DTYPE))),
+            WEIR_INVALID_ARGUMENT, "AttrValue has invalid DataType for attr 'dtype'");
     refused(graph, weir_op(s, "Placeholder", WEIR_ATTRS(WEIR_ATTR_T("dtype", (weir_dtype)77))), WEIR_INVALID_ARGUMENT,
             "AttrValue has invalid DataType enum: 77 for attr 'dtype'");
     refused(graph, weir_op(s, "MatMul", WEIR_INPUTS(text, text)), WEIR_INVALID_ARGUMENT,
             "Value for attr 'T' of string is not in the list of allowed values: ");
-    refused(graph, weir_op(s, "AddN", WEIR_ATTRS(WEIR_ATTR_T("T", WEIR_FLOAT), WEIR_ATTR_I("N", 0))), WEIR_INVALID_ARGUMENT,
-            "Value for attr 'N' of 0 must be at least minimum 1");
-    refused(graph, weir_op(s, "Const", WEIR_ATTRS(WEIR_ATTR_TENSOR_OF("value", NULL), WEIR_ATTR_T("dtype", WEIR_FLOAT))),
+    refused(graph, weir_op(s, "AddN", WEIR_ATTRS(WEIR_ATTR_T("T", WEIR_FLOAT), WEIR_ATTR_I("N", 0))),
+            WEIR_INVALID_ARGUMENT, "Value for attr 'N' of 0 must be at least minimum 1");
+    refused(graph,
+            weir_op(s, "Const", WEIR_ATTRS(WEIR_ATTR_TENSOR_OF("value", NULL), WEIR_ATTR_T("dtype", WEIR_FLOAT))),
             WEIR_INVALID_ARGUMENT, "AttrValue missing value with expected type 'tensor' for attr 'value'");
     assert_int_equal(weir_graph_num_nodes(graph), 2);
 }
@@ -265,7 +273,8 @@ static void absurd_numbers_of_outputs_are_refused(void **state)
     weir_output axis = weir_const(s, WEIR_INT32_OF(0));
     refused(*state, weir_op(s, "Split", WEIR_INPUTS(axis, x), WEIR_ATTRS(WEIR_ATTR_I("num_split", 1000000000))),
             WEIR_INVALID_ARGUMENT, "Too many outputs: 1000000000 of 'output'");
-    refused(*state, weir_op(s, "Split", WEIR_INPUTS(axis, x), WEIR_ATTRS(WEIR_ATTR_I("num_split", (INT64_C(1) << 32) + 1))),
+    refused(*state,
+            weir_op(s, "Split", WEIR_INPUTS(axis, x), WEIR_ATTRS(WEIR_ATTR_I("num_split", (INT64_C(1) << 32) + 1))),
             WEIR_INVALID_ARGUMENT, "Too many outputs: 4294967297 of 'output'");
 }
 
@@ -282,7 +291,8 @@ static void only_internal_attributes_can_be_added(void **state)
     assert_string_equal(weir_node_attr_at(node, before)->name, "_weir_note");
     graph_is_ok(*state);
     weir_node_set_attr(node, &WEIR_ATTR_I("note", 7));
-    graph_failed(*state, WEIR_INVALID_ARGUMENT, "Attribute 'note' of node 'a' cannot be set: only names that begin with '_' can");
+    graph_failed(*state, WEIR_INVALID_ARGUMENT,
+                 "Attribute 'note' of node 'a' cannot be set: only names that begin with '_' can");
 }
 
 static void shapes_are_narrowed_not_changed(void **state)
@@ -324,8 +334,9 @@ static void back_edges_join_next_iterations(void **state)
     weir_node_set_back_edge(next.node, 0, next);
     graph_failed(graph, WEIR_INVALID_ARGUMENT, "is no Merge: it cannot get a back edge");
     weir_node_set_back_edge(merge, 1, other_type);
-    graph_failed(graph, WEIR_INVALID_ARGUMENT, "Input 1 of node Merge was passed int32 from NextIteration_1:0 incompatible with "
-                                               "expected float.");
+    graph_failed(graph, WEIR_INVALID_ARGUMENT,
+                 "Input 1 of node Merge was passed int32 from NextIteration_1:0 incompatible with "
+                 "expected float.");
     weir_node_set_back_edge(NULL, 1, next);
     weir_node_set_back_edge(merge, 1, WEIR_NO_OUTPUT);
     graph_is_ok(graph);

@@ -165,7 +165,8 @@ static void functions_replace_what_inner_scopes_chose(void **state)
 
     weir_scope outer = weir_on_device(weir_root(*state), "/job:a/cpu:0");
     weir_scope cleared = weir_on_device_from(outer, clear_device, NULL);
-    assert_string_equal(weir_node_device(constant(weir_on_device(cleared, "/gpu:3"), NULL).node), "/job:a/device:CPU:0");
+    assert_string_equal(weir_node_device(constant(weir_on_device(cleared, "/gpu:3"), NULL).node),
+                        "/job:a/device:CPU:0");
     graph_is_ok(*state);
 }
 

@@ -56,7 +56,8 @@ static weir_node *node(weir_graph *graph, const char *name)
 
 static void inputs_are_parsed_from_the_end(void **state)
 {
-    imports(*state, C IDENTITY("d", IN("c:0") IN("^c"), "") IDENTITY("e", IN("d"), "") NODE("n", "NoOp", IN("^e") IN("^d") IN("^e")));
+    imports(*state, C IDENTITY("d", IN("c:0") IN("^c"), "") IDENTITY("e", IN("d"), "")
+                        NODE("n", "NoOp", IN("^e") IN("^d") IN("^e")));
     has_inputs(node(*state, "d"), "c:0 ^c");
     has_inputs(node(*state, "e"), "d:0");
     has_inputs(node(*state, "n"), "^e ^d");
@@ -77,9 +78,10 @@ static void bad_inputs_are_refused(void **state)
             "Node 'i': Control dependencies must come after regular dependencies");
     refuses(graph, C NODE("i", "Identity", IN("c") ATTR("T", "type: DT_INT32")), WEIR_INVALID_ARGUMENT,
             "Input 0 of node i was passed float from c:0 incompatible with expected int32.");
-    refuses(graph, C IDENTITY("i", IN("c") IN("c"), ""), WEIR_INVALID_ARGUMENT,
-            "NodeDef expected inputs 'float' do not match 2 inputs specified; Op<name=Identity; signature=input:T -> output:T; "
-            "attr=T:type>; NodeDef: {{node i}}");
+    refuses(
+        graph, C IDENTITY("i", IN("c") IN("c"), ""), WEIR_INVALID_ARGUMENT,
+        "NodeDef expected inputs 'float' do not match 2 inputs specified; Op<name=Identity; signature=input:T -> output:T; "
+        "attr=T:type>; NodeDef: {{node i}}");
     refuses(graph, C IDENTITY("i", "", ""), WEIR_INVALID_ARGUMENT,
             "NodeDef expected inputs 'float' do not match 0 inputs specified");
 }
@@ -108,14 +110,14 @@ static void cycles_are_refused(void **state)
 {
     refuses(*state, C IDENTITY("i", IN("j"), "") IDENTITY("j", IN("i"), ""), WEIR_INVALID_ARGUMENT,
             "2 nodes in a cycle: 'i', 'j'");
-    refuses(*state, C IDENTITY("i", IN("j"), "") IDENTITY("j", IN("i"), "") IDENTITY("k", IN("j"), ""), WEIR_INVALID_ARGUMENT,
-            "3 nodes in a cycle");
+    refuses(*state, C IDENTITY("i", IN("j"), "") IDENTITY("j", IN("i"), "") IDENTITY("k", IN("j"), ""),
+            WEIR_INVALID_ARGUMENT, "3 nodes in a cycle");
     refuses(*state, C IDENTITY("i", IN("c") IN("^i"), ""), WEIR_INVALID_ARGUMENT, "1 nodes in a cycle: 'i'");
     /* only from a NextIteration to a Merge */
     refuses(*state, NODE("m", "Merge", IN("c") IN("i") FLOAT_T ATTR("N", "i: 2")) C IDENTITY("i", IN("m"), ""),
             WEIR_INVALID_ARGUMENT, "2 nodes in a cycle");
-    refuses(*state, NODE("i", "Identity", IN("n") FLOAT_T) NODE("n", "NextIteration", IN("i") FLOAT_T), WEIR_INVALID_ARGUMENT,
-            "2 nodes in a cycle");
+    refuses(*state, NODE("i", "Identity", IN("n") FLOAT_T) NODE("n", "NextIteration", IN("i") FLOAT_T),
+            WEIR_INVALID_ARGUMENT, "2 nodes in a cycle");
 }
 
 #define LOOP                                                                                                           \
@@ -142,12 +144,14 @@ static void bad_back_edges_are_refused(void **state)
             C NODE("enter", "Enter", IN("c") FLOAT_T ATTR("frame_name", "s: \"f\""))
                 NODE("merge", "Merge", IN("enter") IN("next:1") FLOAT_T ATTR("N", "i: 2"))
                     NODE("next", "NextIteration", IN("merge") FLOAT_T),
-            WEIR_INVALID_ARGUMENT, "Node 'merge': Connecting to invalid output 1 of source node next which has 1 outputs.");
+            WEIR_INVALID_ARGUMENT,
+            "Node 'merge': Connecting to invalid output 1 of source node next which has 1 outputs.");
     refuses(*state,
             C NODE("enter", "Enter", IN("c") FLOAT_T ATTR("frame_name", "s: \"f\""))
                 NODE("merge", "Merge", IN("enter") IN("next") FLOAT_T ATTR("N", "i: 2"))
                     NODE("next", "NextIteration", IN("merge:1") ATTR("T", "type: DT_INT32")),
-            WEIR_INVALID_ARGUMENT, "Input 1 of node merge was passed int32 from next:0 incompatible with expected float.");
+            WEIR_INVALID_ARGUMENT,
+            "Input 1 of node merge was passed int32 from next:0 incompatible with expected float.");
 }
 
 /* ---- Names and ops ---- */
@@ -181,8 +185,8 @@ static void a_refused_import_takes_no_names(void **state)
 static void unknown_ops_are_reported_together(void **state)
 {
     refuses(*state, C NODE("f", "Foo", ""), WEIR_NOT_FOUND, "Op type not registered 'Foo' (node 'f')");
-    refuses(*state, NODE("f", "Foo", "") NODE("b", "Bar", IN("f")) NODE("f2", "Foo", "") NODE("f3", "Foo", ""), WEIR_NOT_FOUND,
-            "Op types not registered: 'Foo' (node 'f' and 2 more), 'Bar' (node 'b')");
+    refuses(*state, NODE("f", "Foo", "") NODE("b", "Bar", IN("f")) NODE("f2", "Foo", "") NODE("f3", "Foo", ""),
+            WEIR_NOT_FOUND, "Op types not registered: 'Foo' (node 'f' and 2 more), 'Bar' (node 'b')");
 }
 
 /* ---- Prefix, scope, replaced tensors ---- */
@@ -197,7 +201,8 @@ static void a_prefix_goes_before_everything(void **state)
     status_ok(import_into(weir_root(*state), text, "q/"));
     has_inputs(node(*state, "q/i"), "q/c:0 ^q/c");
     assert_string_equal(weir_scope_name(weir_in_scope(weir_root(*state), "q")), "q_1/");
-    status_fails(import_into(weir_root(*state), text, "a b"), WEIR_INVALID_ARGUMENT, "prefix 'a b' would lead to invalid node names");
+    status_fails(import_into(weir_root(*state), text, "a b"), WEIR_INVALID_ARGUMENT,
+                 "prefix 'a b' would lead to invalid node names");
     status_fails(import_into(weir_root(*state), text, "_p"), WEIR_INVALID_ARGUMENT, "would lead to invalid node names");
     status_fails(import_into((weir_scope){0}, text, NULL), WEIR_INVALID_ARGUMENT, "scope");
 }
@@ -217,7 +222,8 @@ static void the_scope_s_device_and_controls_count(void **state)
     weir_scope s = weir_root(*state);
     weir_output z = constant(s, "z");
     weir_scope inside = weir_after(weir_on_device(s, "/job:ps/cpu:1"), z.node);
-    status_ok(import_into(inside, NODE("a", "NoOp", "device: \"/gpu:0\"") NODE("b", "NoOp", "") NODE("d", "NoOp", IN("^a")), NULL));
+    status_ok(import_into(
+        inside, NODE("a", "NoOp", "device: \"/gpu:0\"") NODE("b", "NoOp", "") NODE("d", "NoOp", IN("^a")), NULL));
     assert_string_equal(weir_node_device(node(*state, "a")), "/job:ps/device:GPU:0");
     assert_string_equal(weir_node_device(node(*state, "b")), "/job:ps/device:CPU:1");
     has_inputs(node(*state, "a"), "^z");
@@ -227,7 +233,8 @@ static void the_scope_s_device_and_controls_count(void **state)
 
 static void devices_are_kept_as_they_are(void **state)
 {
-    imports(*state, NODE("a", "NoOp", "device: \"/gpu:0\"") NODE("b", "NoOp", "device: \"/job:ps/replica:0/task:1/cpu:0\""));
+    imports(*state,
+            NODE("a", "NoOp", "device: \"/gpu:0\"") NODE("b", "NoOp", "device: \"/job:ps/replica:0/task:1/cpu:0\""));
     assert_string_equal(weir_node_device(node(*state, "a")), "/gpu:0");
     assert_string_equal(weir_node_device(node(*state, "b")), "/job:ps/replica:0/task:1/cpu:0");
     refuses(*state, NODE("c", "NoOp", "device: \"/job:my-job\""), WEIR_INVALID_ARGUMENT,
@@ -236,10 +243,15 @@ static void devices_are_kept_as_they_are(void **state)
 
 #define TEXT(literal) ((weir_bytes){(literal), sizeof(literal) - 1})
 
-static weir_status import_replaced(weir_graph *graph, const char *text, const weir_bytes *names, const weir_output *by, int count)
+static weir_status import_replaced(weir_graph *graph, const char *text, const weir_bytes *names, const weir_output *by,
+                                   int count)
 {
-    weir_import_options options = {
-        .size = sizeof options, .is_text = true, .prefix = "p", .input_names = names, .inputs = by, .num_inputs = count};
+    weir_import_options options = {.size = sizeof options,
+                                   .is_text = true,
+                                   .prefix = "p",
+                                   .input_names = names,
+                                   .inputs = by,
+                                   .num_inputs = count};
     return weir_graph_import(weir_root(graph), text, strlen(text), &options);
 }
 
@@ -257,7 +269,8 @@ static void control_inputs_can_be_replaced(void **state)
 {
     const char *text = C IDENTITY("j", IN("c") IN("^c"), "");
     weir_output t = constant(weir_root(*state), "t");
-    status_ok(import_replaced(*state, text, (const weir_bytes[]){TEXT("c:0"), TEXT("^c")}, (const weir_output[]){t, t}, 2));
+    status_ok(
+        import_replaced(*state, text, (const weir_bytes[]){TEXT("c:0"), TEXT("^c")}, (const weir_output[]){t, t}, 2));
     has_inputs(node(*state, "p/j"), "t:0 ^t");
 }
 
@@ -274,8 +287,8 @@ static void replacements_are_checked(void **state)
                  "Input 0 of node p/i was passed int32 from whole:0 incompatible with expected float.");
     status_fails(import_replaced(*state, text, (const weir_bytes[]){TEXT("c")}, &foreign, 1), WEIR_INVALID_ARGUMENT,
                  "The replacement of 'c' is no output of the graph");
-    status_fails(import_replaced(*state, text, (const weir_bytes[]){TEXT("c")}, &WEIR_NO_OUTPUT, 1), WEIR_INVALID_ARGUMENT,
-                 "The replacement of 'c' is no output of the graph");
+    status_fails(import_replaced(*state, text, (const weir_bytes[]){TEXT("c")}, &WEIR_NO_OUTPUT, 1),
+                 WEIR_INVALID_ARGUMENT, "The replacement of 'c' is no output of the graph");
     assert_int_equal(weir_graph_num_nodes(*state), 2);
     weir_graph_free(other);
 }
@@ -292,7 +305,8 @@ static void missing_attributes_get_their_defaults(void **state)
 
 static void unknown_attributes_are_kept(void **state)
 {
-    imports(*state, NODE("p", "Placeholder", ATTR("dtype", "type: DT_FLOAT") ATTR("zz", "i: 1") ATTR("_zz", "") ATTR("_l", "list { }")));
+    imports(*state, NODE("p", "Placeholder",
+                         ATTR("dtype", "type: DT_FLOAT") ATTR("zz", "i: 1") ATTR("_zz", "") ATTR("_l", "list { }")));
     weir_attr_value value;
     assert_true(weir_node_attr(node(*state, "p"), "zz", &value));
     assert_int_equal(value.i, 1);
@@ -312,20 +326,24 @@ static void bad_attributes_are_refused(void **state)
 {
     weir_graph *graph = *state;
     refuses(graph, NODE("c", "Const", ""), WEIR_INVALID_ARGUMENT, "Node 'c': NodeDef missing attrs ");
-    refuses(graph, NODE("c", "Placeholder", ""), WEIR_INVALID_ARGUMENT, "NodeDef missing attr 'dtype' from Op<name=Placeholder;");
+    refuses(graph, NODE("c", "Placeholder", ""), WEIR_INVALID_ARGUMENT,
+            "NodeDef missing attr 'dtype' from Op<name=Placeholder;");
     refuses(graph, NODE("c", "Placeholder", ATTR("dtype", "i: 1")), WEIR_INVALID_ARGUMENT,
             "Node 'c': AttrValue had value with type 'int' when 'type' expected for attr 'dtype'");
     refuses(graph, NODE("c", "Placeholder", ATTR("dtype", "")), WEIR_INVALID_ARGUMENT,
             "AttrValue missing value with expected type 'type' for attr 'dtype'");
     refuses(graph, NODE("c", "Placeholder", ATTR("dtype", "type: DT_FLOAT_REF")), WEIR_INVALID_ARGUMENT,
             "AttrValue must not have reference type value of float_ref");
-    refuses(graph, NODE("c", "Placeholder", ATTR("dtype", "type: 77")), WEIR_INVALID_ARGUMENT, "invalid DataType enum: 77");
+    refuses(graph, NODE("c", "Placeholder", ATTR("dtype", "type: 77")), WEIR_INVALID_ARGUMENT,
+            "invalid DataType enum: 77");
     refuses(graph, NODE("c", "Placeholder", ATTR("dtype", "type: DT_FLOAT") ATTR("yy", "placeholder: \"a\"")),
             WEIR_INVALID_ARGUMENT, "Node 'c', attr 'yy': AttrValue had value with unexpected type 'placeholder'");
     refuses(graph, NODE("m", "AddN", FLOAT_T ATTR("N", "i: 0")), WEIR_INVALID_ARGUMENT,
             "Value for attr 'N' of 0 must be at least minimum 1");
-    refuses(graph, NODE("c", "Const", ATTR("dtype", "type: DT_FLOAT")
-                            ATTR("value", "tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } tensor_content: \"abc\" }")),
+    refuses(graph,
+            NODE("c", "Const",
+                 ATTR("dtype", "type: DT_FLOAT") ATTR(
+                     "value", "tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } tensor_content: \"abc\" }")),
             WEIR_INVALID_ARGUMENT, "Node 'c', attr 'value': Cannot parse tensor from proto");
 }
 
@@ -339,9 +357,10 @@ static void noted_shapes_narrow_and_are_checked(void **state)
     has_shape(weir_out(node(graph, "i"), 0), "[7]");
     weir_attr_value value;
     assert_false(weir_node_attr(node(graph, "p"), "_output_shapes", &value));
-    refuses(graph, C IDENTITY("j", IN("c"), NOTED("shape { dim { size: 2 } }")), WEIR_INVALID_ARGUMENT,
-            "Node 'j' has an _output_shapes attribute inconsistent with the GraphDef for output #0: Shapes must be equal rank, but "
-            "are 0 and 1");
+    refuses(
+        graph, C IDENTITY("j", IN("c"), NOTED("shape { dim { size: 2 } }")), WEIR_INVALID_ARGUMENT,
+        "Node 'j' has an _output_shapes attribute inconsistent with the GraphDef for output #0: Shapes must be equal rank, but "
+        "are 0 and 1");
 }
 
 /* ---- Versions, functions, bytes ---- */
@@ -386,7 +405,8 @@ static void functions_are_kept_but_not_called(void **state)
     imports(graph, CONST("d", "") LIBRARY(FUNCTION("F", "NoOp") FUNCTION("G", "NoOp")));
     refuses(graph, LIBRARY(FUNCTION("F", "Const")), WEIR_INVALID_ARGUMENT,
             "Cannot add function 'F' because a different function with the same name already exists.");
-    refuses(graph, NODE("call", "H", "") LIBRARY(FUNCTION("H", "NoOp")), WEIR_UNIMPLEMENTED, "Functions cannot be called yet: 'H' (node 'call')");
+    refuses(graph, NODE("call", "H", "") LIBRARY(FUNCTION("H", "NoOp")), WEIR_UNIMPLEMENTED,
+            "Functions cannot be called yet: 'H' (node 'call')");
     weir_arena arena = {0};
     const Weir__GraphDef *def = exported(graph, &arena);
     assert_non_null(def->library);
@@ -400,7 +420,8 @@ static void functions_are_kept_but_not_called(void **state)
 static void damaged_bytes_are_refused(void **state)
 {
     static const char cut[] = "\x0a\x05\x0a\x01";
-    status_fails(weir_graph_import(weir_root(*state), cut, sizeof cut - 1, NULL), WEIR_DATA_LOSS, "Cannot read GraphDef");
+    status_fails(weir_graph_import(weir_root(*state), cut, sizeof cut - 1, NULL), WEIR_DATA_LOSS,
+                 "Cannot read GraphDef");
     status_fails(import_into(weir_root(*state), "node { nome: 1 }", NULL), WEIR_INVALID_ARGUMENT, "nome");
     status_ok(weir_graph_import(weir_root(*state), "", 0, NULL));
     assert_int_equal(weir_graph_num_nodes(*state), 0);

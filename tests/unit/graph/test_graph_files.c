@@ -240,19 +240,22 @@ static void writes(weir_graph *graph, const char *expected)
 static void nodes_are_written_as_built(void **state)
 {
     weir_scope s = weir_on_device(weir_root(*state), "/job:ps/task:0/cpu:0");
-    weir_output x = weir_out(weir_op(weir_root(*state), "Placeholder", WEIR_ATTRS(WEIR_ATTR_T("dtype", WEIR_FLOAT)), .name = "x"), 0);
+    weir_output x = weir_out(
+        weir_op(weir_root(*state), "Placeholder", WEIR_ATTRS(WEIR_ATTR_T("dtype", WEIR_FLOAT)), .name = "x"), 0);
     weir_node *init = weir_op(weir_root(*state), "NoOp", .name = "init");
     weir_op(weir_after(s, init), "AddN", WEIR_INPUTS(x, x), .name = "y");
     char *text = text_of(*state);
-    assert_string_equal(text, "node {\n  name: \"x\"\n  op: \"Placeholder\"\n"
-                              "  attr {\n    key: \"dtype\"\n    value {\n      type: DT_FLOAT\n    }\n  }\n"
-                              "  attr {\n    key: \"shape\"\n    value {\n      shape {\n        unknown_rank: true\n      }\n    }\n  }\n}\n"
-                              "node {\n  name: \"init\"\n  op: \"NoOp\"\n}\n"
-                              "node {\n  name: \"y\"\n  op: \"AddN\"\n  input: \"x\"\n  input: \"x\"\n  input: \"^init\"\n"
-                              "  device: \"/job:ps/task:0/device:CPU:0\"\n"
-                              "  attr {\n    key: \"N\"\n    value {\n      i: 2\n    }\n  }\n"
-                              "  attr {\n    key: \"T\"\n    value {\n      type: DT_FLOAT\n    }\n  }\n}\n"
-                              "versions {\n  producer: 2474\n}\n");
+    assert_string_equal(
+        text,
+        "node {\n  name: \"x\"\n  op: \"Placeholder\"\n"
+        "  attr {\n    key: \"dtype\"\n    value {\n      type: DT_FLOAT\n    }\n  }\n"
+        "  attr {\n    key: \"shape\"\n    value {\n      shape {\n        unknown_rank: true\n      }\n    }\n  }\n}\n"
+        "node {\n  name: \"init\"\n  op: \"NoOp\"\n}\n"
+        "node {\n  name: \"y\"\n  op: \"AddN\"\n  input: \"x\"\n  input: \"x\"\n  input: \"^init\"\n"
+        "  device: \"/job:ps/task:0/device:CPU:0\"\n"
+        "  attr {\n    key: \"N\"\n    value {\n      i: 2\n    }\n  }\n"
+        "  attr {\n    key: \"T\"\n    value {\n      type: DT_FLOAT\n    }\n  }\n}\n"
+        "versions {\n  producer: 2474\n}\n");
     free(text);
 }
 
@@ -282,15 +285,18 @@ static void equal_elements_are_written_once(void **state)
     weir_const_tensor(s, strings, "strings");
     weir_tensor_free(strings);
     graph_is_ok(*state);
-    writes(*state, "        tensor_shape {\n          dim {\n            size: 2\n          }\n          dim {\n            size: 3\n"
-                   "          }\n        }\n        float_val: 1.0\n      }\n");
+    writes(
+        *state,
+        "        tensor_shape {\n          dim {\n            size: 2\n          }\n          dim {\n            size: 3\n"
+        "          }\n        }\n        float_val: 1.0\n      }\n");
     writes(*state, "tensor_content: \"\\000\\000\\200?\\000\\000\\000@\"\n");
     writes(*state, "tensor_content: \"\\000\\000\\000\\000\\000\\000\\000\\200\"\n");
     writes(*state, "        tensor_shape {\n        }\n        float_val: 3.0\n      }\n");
     writes(*state, "          dim {\n            size: 3\n          }\n        }\n        int_val: 7\n      }\n");
     writes(*state, "        tensor_shape {\n        }\n        string_val: \"hi\"\n      }\n");
     writes(*state, "          dim {\n            size: 3\n          }\n        }\n        bool_val: true\n      }\n");
-    writes(*state, "          dim {\n            size: 2\n          }\n        }\n        string_val: \"ab\"\n      }\n");
+    writes(*state,
+           "          dim {\n            size: 2\n          }\n        }\n        string_val: \"ab\"\n      }\n");
 }
 
 static void every_kind_of_attribute_goes_through(void **state)
@@ -307,16 +313,19 @@ static void every_kind_of_attribute_goes_through(void **state)
     weir_tensor *tensors[] = {tensor, tensor};
     weir_shape shapes[] = {WEIR_SCALAR, weir_shape_unknown(), WEIR_SHAPE(-1, 2)};
     weir_op(weir_root(graph), "NoOp",
-            WEIR_ATTRS({"_s", {.kind = WEIR_ATTR_STRING, .s = {"\xff\0x", 3}}}, WEIR_ATTR_I("_i", INT64_MIN), WEIR_ATTR_F("_f", 0.1F),
-                       WEIR_ATTR_B("_b", false), WEIR_ATTR_T("_type", WEIR_FLOAT + WEIR_REF_OFFSET), WEIR_ATTR_SH("_shape", WEIR_SHAPE(-1, 0)),
-                       WEIR_ATTR_TENSOR_OF("_tensor", tensor), {"_func", {.kind = WEIR_ATTR_FUNCTION, .function = &function}}, {"_none", {0}},
-                       WEIR_ATTR_STRINGS("_ls", strings, 2), WEIR_ATTR_INTS("_li", ((int64_t[]){-1, 5}), 2),
-                       {"_lf", {.kind = WEIR_ATTR_LIST + WEIR_ATTR_FLOAT, .list = {.count = 2, .f = floats}}},
-                       {"_lb", {.kind = WEIR_ATTR_LIST + WEIR_ATTR_BOOL, .list = {.count = 2, .b = truths}}},
-                       WEIR_ATTR_TYPES("_lt", ((weir_dtype[]){WEIR_FLOAT, WEIR_INT64}), 2), WEIR_ATTR_SHAPES("_lshape", shapes, 3),
-                       {"_ltensor", {.kind = WEIR_ATTR_LIST + WEIR_ATTR_TENSOR, .list = {.count = 2, .tensor = tensors}}},
-                       {"_lfunc", {.kind = WEIR_ATTR_LIST + WEIR_ATTR_FUNCTION, .list = {.count = 2, .any = functions}}},
-                       WEIR_ATTR_INTS("_empty", NULL, 0)),
+            WEIR_ATTRS(
+                {"_s", {.kind = WEIR_ATTR_STRING, .s = {"\xff\0x", 3}}}, WEIR_ATTR_I("_i", INT64_MIN),
+                WEIR_ATTR_F("_f", 0.1F), WEIR_ATTR_B("_b", false), WEIR_ATTR_T("_type", WEIR_FLOAT + WEIR_REF_OFFSET),
+                WEIR_ATTR_SH("_shape", WEIR_SHAPE(-1, 0)), WEIR_ATTR_TENSOR_OF("_tensor", tensor),
+                {"_func", {.kind = WEIR_ATTR_FUNCTION, .function = &function}}, {"_none", {0}},
+                WEIR_ATTR_STRINGS("_ls", strings, 2), WEIR_ATTR_INTS("_li", ((int64_t[]){-1, 5}), 2),
+                {"_lf", {.kind = WEIR_ATTR_LIST + WEIR_ATTR_FLOAT, .list = {.count = 2, .f = floats}}},
+                {"_lb", {.kind = WEIR_ATTR_LIST + WEIR_ATTR_BOOL, .list = {.count = 2, .b = truths}}},
+                WEIR_ATTR_TYPES("_lt", ((weir_dtype[]){WEIR_FLOAT, WEIR_INT64}), 2),
+                WEIR_ATTR_SHAPES("_lshape", shapes, 3),
+                {"_ltensor", {.kind = WEIR_ATTR_LIST + WEIR_ATTR_TENSOR, .list = {.count = 2, .tensor = tensors}}},
+                {"_lfunc", {.kind = WEIR_ATTR_LIST + WEIR_ATTR_FUNCTION, .list = {.count = 2, .any = functions}}},
+                WEIR_ATTR_INTS("_empty", NULL, 0)),
             .name = "n");
     weir_tensor_free(tensor);
     graph_is_ok(graph);
