@@ -80,6 +80,7 @@ static weir_status run(void)
     for (int64_t i = 1; i <= flags.train_steps; i++) {
         WEIR_TRY(weir_mnist_next_batch(mnist, weir_step_feed(step, 0), weir_step_feed(step, 1)));
         WEIR_TRY(weir_step_run(step));
+        WEIR_TRY(weir_check_loss(loss, i, *weir_step_result_float(step, 0)));
         if (i % 100 == 0 || i == flags.train_steps)
             printf("step %lld: loss %.7g\n", (long long)i, *weir_step_result_float(step, 0));
     }

@@ -225,6 +225,7 @@ static weir_status train_epoch(const network *net, weir_session *session, weir_s
     for (int64_t i = 1; i <= steps && !interrupted; i++) {
         WEIR_TRY(weir_mnist_next_batch(mnist, weir_step_feed(step, 0), weir_step_feed(step, 1)));
         WEIR_TRY(weir_step_run(step));
+        WEIR_TRY(weir_check_loss(net->loss, i, *weir_step_result_float(step, 0)));
         weir_progress_step(progress, epoch * steps + i, *weir_step_result_float(step, 0));
         if (i % 10 == 0 || i == steps) {
             weir_progress_clear(progress);

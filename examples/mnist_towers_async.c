@@ -245,6 +245,7 @@ static weir_status work(epoch *e, int index)
             return WEIR_STATUS_OK;
         WEIR_TRY(weir_mnist_next_batch(e->mnist, weir_step_feed(step, 0), weir_step_feed(step, 1)));
         WEIR_TRY(weir_step_run(step));
+        WEIR_TRY(weir_check_loss(own->loss, number, *weir_step_result_float(step, 0)));
         if (index == 0)
             weir_progress_step(&e->progress, e->number * e->steps + number, *weir_step_result_float(step, 0));
         if (number % 10 == 0 || number == e->steps)

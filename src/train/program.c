@@ -2,6 +2,7 @@
  * What training programs share: their common flags, a line of progress, and a line about where the time went.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -99,6 +100,16 @@ void weir_progress_clear(weir_progress *progress)
     fputs("\r\033[K", progress->stream);
     fflush(progress->stream);
     progress->is_open = false;
+}
+
+weir_status weir_check_loss(weir_output loss, int64_t step, double value)
+{
+    if (isfinite(value))
+        return WEIR_STATUS_OK;
+    return weir_fail(WEIR_OUT_OF_RANGE,
+                     "step %lld: the loss '%s' is %g. A logarithm of a softmax is infinite where the softmax is 0: "
+                     "weir_softmax_loss is finite for all logits. The session option stop_at_nan names the first node",
+                     (long long)step, weir_node_name(loss.node), value);
 }
 
 /* ---- Time and traces ---- */

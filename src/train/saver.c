@@ -190,7 +190,9 @@ static weir_status make_folders(const char *path)
     for (char *slash = strchr(copy + 1, '/'); weir_ok(status) && slash != NULL && copy[0] != '\0';
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+        struct stat there;
+        bool exists = mkdir(copy, 0777) == 0 || (errno == EEXIST && stat(copy, &there) == 0 && S_ISDIR(there.st_mode));
+        if (!exists)
             status = weir_fail(errno == EACCES || errno == EROFS ? WEIR_PERMISSION_DENIED : WEIR_FAILED_PRECONDITION,
                                "Folder '%s' for checkpoint '%s' cannot be made: %s", copy, path, strerror(errno));
         *slash = '/';

@@ -62,6 +62,9 @@ WEIR_API void weir_progress_step(weir_progress *progress, int64_t step, double l
 /* Clears the line, so that the program can print. */
 WEIR_API void weir_progress_clear(weir_progress *progress);
 
+/* OUT_OF_RANGE naming the loss and the step when value is infinite or not a number, with what helps. */
+WEIR_API WEIR_WARN_UNUSED weir_status weir_check_loss(weir_output loss, int64_t step, double value);
+
 /* Monotonic time in seconds. */
 WEIR_API double weir_seconds(void);
 
