@@ -94,7 +94,7 @@ static weir_status bind_update(weir_bind *bind, int variables, int gradient, upd
     u->gradient = gradient;
     u->shape = bind->inputs[gradient].shape;
     u->elements = weir_shape_elements(u->shape);
-    u->is_handle = bind->inputs[0].dtype == WEIR_RESOURCE;
+    u->is_handle = !bind->node->op->inputs[0].is_ref;
     u->nesterov = weir_node_bool(bind->node, "use_nesterov", false);
     u->op = bind->node->op;
     for (int i = variables; i < bind->node->num_inputs; i++) {

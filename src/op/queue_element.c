@@ -36,7 +36,7 @@ static weir_status grow(weir_queue_ring *ring)
     weir_tensor **tuples = NULL;
     WEIR_TRY(weir_new(&tuples, capacity * width));
     for (size_t i = 0; i < ring->count; i++)
-        memcpy(tuples + i * width, tuple_at(ring, i), width * sizeof *tuples);
+        memcpy(tuples + i * width, tuple_at(ring, i), width * sizeof(weir_tensor *));
     weir_release(ring->tuples);
     ring->tuples = tuples;
     ring->head = 0;
@@ -51,7 +51,7 @@ weir_status weir_queue_ring_push(weir_queue_ring *ring, weir_tensor **tuple)
         weir_queue_tuple_clear(tuple, ring->components);
         return status;
     }
-    memcpy(tuple_at(ring, ring->count), tuple, (size_t)ring->components * sizeof *tuple);
+    memcpy(tuple_at(ring, ring->count), tuple, (size_t)ring->components * sizeof(weir_tensor *));
     ring->count++;
     return WEIR_STATUS_OK;
 }
@@ -60,12 +60,12 @@ void weir_queue_ring_push_front(weir_queue_ring *ring, weir_tensor **tuple)
 {
     ring->head = (ring->head + ring->capacity - 1) % ring->capacity;
     ring->count++;
-    memcpy(tuple_at(ring, 0), tuple, (size_t)ring->components * sizeof *tuple);
+    memcpy(tuple_at(ring, 0), tuple, (size_t)ring->components * sizeof(weir_tensor *));
 }
 
 void weir_queue_ring_pop(weir_queue_ring *ring, weir_tensor **tuple)
 {
-    memcpy(tuple, tuple_at(ring, 0), (size_t)ring->components * sizeof *tuple);
+    memcpy(tuple, tuple_at(ring, 0), (size_t)ring->components * sizeof(weir_tensor *));
     ring->head = (ring->head + 1) % ring->capacity;
     ring->count--;
 }

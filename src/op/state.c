@@ -356,7 +356,7 @@ weir_node *weir_group(weir_scope s, weir_node *const *nodes, int count, const ch
         (void)weir_scope_fail(s, status);
         return NULL;
     }
-    memcpy(copies, nodes, (size_t)count * sizeof *copies);
+    memcpy(copies, nodes, (size_t)count * sizeof(weir_node *));
     weir_node *group = group_sorted(named, copies, count, copies + count);
     weir_release(copies);
     return group;

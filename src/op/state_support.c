@@ -136,7 +136,7 @@ static weir_status bind_addition(weir_bind *bind, bool subtract)
         return weir_fail(WEIR_UNIMPLEMENTED, "A variable of type %s cannot be added to", weir_dtype_name(dtype));
     a->shape = bind->inputs[1].shape;
     a->elements = weir_shape_elements(a->shape);
-    a->is_handle = bind->inputs[0].dtype == WEIR_RESOURCE;
+    a->is_handle = !bind->node->op->inputs[0].is_ref;
     if (bind->node->num_outputs > 0) {
         bind->outputs[0] = a->shape;
         bind->same_memory[0] = 0;
