@@ -42,8 +42,9 @@ static void test_F105_built_in_losses_stay_finite(void **state)
         WEIR_AUTO(weir_graph) *g = weir_graph_new();
         weir_scope s = weir_root(g);
         weir_output x = weir_placeholder(s, WEIR_FLOAT, WEIR_SHAPE(-1, 3));
-        weir_output labels = is_sparse ? weir_const(s, WEIR_INT32S(1))
-                                       : weir_const(s, WEIR_TENSOR_SHAPED(WEIR_FLOAT, WEIR_SHAPE(1, 3), ((const float[]){0, 1, 0})));
+        weir_output labels =
+            is_sparse ? weir_const(s, WEIR_INT32S(1))
+                      : weir_const(s, WEIR_TENSOR_SHAPED(WEIR_FLOAT, WEIR_SHAPE(1, 3), ((const float[]){0, 1, 0})));
         weir_output loss = weir_softmax_loss(s, x, labels);
         weir_output gradient = gradient_of(s, loss, x);
         WEIR_AUTO(weir_session) *session = new_session(g);
@@ -132,7 +133,8 @@ static weir_output normalized_net(weir_scope s, weir_output x, bool is_training,
 
 static normalized build_normalized(weir_scope s, bool in_place)
 {
-    normalized net = {.x = weir_placeholder(s, WEIR_FLOAT, WEIR_SHAPE(-1, 4)), .y = weir_placeholder(s, WEIR_INT32, WEIR_SHAPE(-1))};
+    normalized net = {.x = weir_placeholder(s, WEIR_FLOAT, WEIR_SHAPE(-1, 4)),
+                      .y = weir_placeholder(s, WEIR_INT32, WEIR_SHAPE(-1))};
     weir_output logits = normalized_net(s, net.x, true, in_place);
     net.accuracy = weir_accuracy(s, logits, net.y);
     net.inference_accuracy = weir_accuracy(s, normalized_net(s, net.x, false, in_place), net.y);
@@ -174,7 +176,8 @@ static void train_normalized(bool in_place)
     assert_ok(weir_tensor_from(WEIR_INT32, WEIR_SHAPE(TEST_ROWS), y, &labels));
     assert_ok(weir_run(session, .feeds = {{net.x, images}, {net.y, labels}}, .fetches = {net.inference_accuracy},
                        .results = {&evaluated}));
-    assert_ok(weir_run(session, .feeds = {{net.x, images}, {net.y, labels}}, .fetches = {net.accuracy}, .results = {&trained}));
+    assert_ok(weir_run(session, .feeds = {{net.x, images}, {net.y, labels}}, .fetches = {net.accuracy},
+                       .results = {&trained}));
     float a = weir_tensor_floats(trained)[0], b = weir_tensor_floats(evaluated)[0];
     if (a < 0.9f || fabsf(a - b) > 0.01f)
         fail_msg("accuracy %.4f in training form, %.4f in evaluation", (double)a, (double)b);
@@ -207,9 +210,11 @@ static void test_F109_train_op_holds_the_updates_of_its_layers(void **state)
     weir_collect_output(g, WEIR_UPDATE_OPS, one);
     weir_output v = weir_get_variable(s, "v", WEIR_SHAPE(2));
     catch_log();
-    (void)weir_minimize(s, weir_gradient_descent(s, .learning_rate = 1), weir_l2_loss(s, v), .variables = &v, .num_variables = 1);
+    (void)weir_minimize(s, weir_gradient_descent(s, .learning_rate = 1), weir_l2_loss(s, v), .variables = &v,
+                        .num_variables = 1);
     weir_log_to(NULL, NULL);
-    assert_non_null(strstr(log_text, "3 of the collected update ops are not reached by the train op 'GradientDescent'"));
+    assert_non_null(
+        strstr(log_text, "3 of the collected update ops are not reached by the train op 'GradientDescent'"));
     assert_non_null(strstr(log_text, "counted"));
 }
 
@@ -323,7 +328,8 @@ static void test_F113_evaluation_counts_rows(void **state)
     }
     assert_int_equal(hits, 5);
     assert_int_equal(rows, 6);
-    assert_fails(weir_evaluation_run(session, NULL, NULL, 0, &hits, &rows), WEIR_INVALID_ARGUMENT, "There is no evaluation");
+    assert_fails(weir_evaluation_run(session, NULL, NULL, 0, &hits, &rows), WEIR_INVALID_ARGUMENT,
+                 "There is no evaluation");
 }
 
 /* Dropout as an imported graph has it, in the newer and in the older form. */

@@ -111,7 +111,8 @@ static void test_variables_and_optimizers(void **state)
                                      .variables = (const weir_output[]){v, u}, .num_variables = 2);
     assert_string_equal(weir_node_name(train), "Adam");
     (void)weir_minimize(root, weir_momentum(root, .learning_rate = 0.1), loss, .variables = &v, .num_variables = 1);
-    (void)weir_minimize(root, weir_gradient_descent(root, .learning_rate = 0.1), loss, .variables = &v, .num_variables = 1);
+    (void)weir_minimize(root, weir_gradient_descent(root, .learning_rate = 0.1), loss, .variables = &v,
+                        .num_variables = 1);
     (void)weir_initialize_variables(root);
     compare_graph(g, "graph_variables.txt");
 }
@@ -155,9 +156,10 @@ static void test_convolutional_network(void **state)
     (void)weir_initialize_variables(s);
     assert_non_null(weir_saver_new(s));
     compare_graph(g, "graph_cnn.txt");
-    static const char *const trainable[] = {
-        "ConvNet/conv_1/weights", "ConvNet/conv_1/BatchNorm/beta", "ConvNet/conv_2/weights", "ConvNet/conv_2/BatchNorm/beta",
-        "ConvNet/fc/weights",     "ConvNet/fc/BatchNorm/beta",     "ConvNet/prob/weights",   "ConvNet/prob/biases"};
+    static const char *const trainable[] = {"ConvNet/conv_1/weights", "ConvNet/conv_1/BatchNorm/beta",
+                                            "ConvNet/conv_2/weights", "ConvNet/conv_2/BatchNorm/beta",
+                                            "ConvNet/fc/weights",     "ConvNet/fc/BatchNorm/beta",
+                                            "ConvNet/prob/weights",   "ConvNet/prob/biases"};
     check_collection(g, WEIR_TRAINABLE_VARIABLES, trainable, 8);
     static const char *const losses[] = {
         "ConvNet/conv_1/kernel/Regularizer/l2_regularizer", "ConvNet/conv_2/kernel/Regularizer/l2_regularizer",

@@ -15,7 +15,8 @@ static weir_initializer initializer_of(const char *family, weir_seed seed)
     if (strcmp(name, "lecun_normal") == 0)
         return weir_variance_scaling_initializer(.seed = seed);
     if (strcmp(name, "variance_scaling_fan_avg_uniform_2") == 0)
-        return weir_variance_scaling_initializer(.scale = 2, .fan = WEIR_FAN_AVG, .distribution = WEIR_UNIFORM, .seed = seed);
+        return weir_variance_scaling_initializer(.scale = 2, .fan = WEIR_FAN_AVG, .distribution = WEIR_UNIFORM,
+                                                 .seed = seed);
     if (strcmp(name, "random_normal_initializer") == 0)
         return weir_normal_initializer(0, 0.1, .seed = seed);
     if (strcmp(name, "random_uniform_initializer") == 0)

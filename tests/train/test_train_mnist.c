@@ -142,8 +142,10 @@ static void test_types(void **state)
     assert_ok(weir_mnist_get(mnist, WEIR_MNIST_VALIDATION, 1, NULL, wide));
     assert_int_equal(weir_tensor_int64s(wide)[1], 2);
     assert_fails(weir_mnist_get(mnist, WEIR_MNIST_VALIDATION, 2, images, NULL), WEIR_OUT_OF_RANGE, "Items 2 to 4 of 3");
-    assert_fails(weir_mnist_get(mnist, WEIR_MNIST_TRAIN, 0, wrong, NULL), WEIR_INVALID_ARGUMENT, "Images need a float or uint8");
-    assert_fails(weir_mnist_get(mnist, WEIR_MNIST_TRAIN, 0, NULL, wrong), WEIR_INVALID_ARGUMENT, "Labels need a tensor");
+    assert_fails(weir_mnist_get(mnist, WEIR_MNIST_TRAIN, 0, wrong, NULL), WEIR_INVALID_ARGUMENT,
+                 "Images need a float or uint8");
+    assert_fails(weir_mnist_get(mnist, WEIR_MNIST_TRAIN, 0, NULL, wrong), WEIR_INVALID_ARGUMENT,
+                 "Labels need a tensor");
     assert_fails(weir_mnist_next_batch(mnist, NULL, NULL), WEIR_INVALID_ARGUMENT, "Neither images nor labels");
     weir_mnist_free(mnist);
 }
@@ -165,7 +167,8 @@ static void test_files_are_told_in_order(void **state)
     assert_int_equal(count, 4);
     assert_int_equal(weir_mnist_count(mnist, WEIR_MNIST_TRAIN), TRAIN);
     weir_mnist_free(mnist);
-    assert_fails(weir_mnist_open("/nowhere", &mnist), WEIR_NOT_FOUND, "'/nowhere' has no file train-images-idx3-ubyte.gz");
+    assert_fails(weir_mnist_open("/nowhere", &mnist), WEIR_NOT_FOUND,
+                 "'/nowhere' has no file train-images-idx3-ubyte.gz");
     assert_fails(weir_mnist_open(folder, &mnist, .validation_size = 24), WEIR_INVALID_ARGUMENT,
                  "Validation size should be between 0 and 23. Received: 24.");
 }
@@ -181,8 +184,10 @@ static void test_F131_files_that_are_something_else(void **state)
     char command[1024];
     write_all();
     /* (a) compressed bytes under the plain name */
-    snprintf(command, sizeof command, "cd '%s' && gzip -f -k train-images-idx3-ubyte && mv train-images-idx3-ubyte.gz "
-                                      "train-images-idx3-ubyte", folder);
+    snprintf(command, sizeof command,
+             "cd '%s' && gzip -f -k train-images-idx3-ubyte && mv train-images-idx3-ubyte.gz "
+             "train-images-idx3-ubyte",
+             folder);
     assert_int_equal(system(command), 0);
     assert_ok(weir_mnist_open(folder, &mnist, .validation_size = 3));
     weir_mnist_free(mnist);

@@ -310,7 +310,8 @@ static void test_clip_by_value(void **state)
     WEIR_AUTO(weir_graph) *g = weir_graph_new();
     weir_scope s = weir_root(g);
     weir_output x = input_of(s, run);
-    compare_with_gradient(run, s, x, weir_clip_by_value(s, x, number_of(run, "params.min"), number_of(run, "params.max")));
+    compare_with_gradient(run, s, x,
+                          weir_clip_by_value(s, x, number_of(run, "params.min"), number_of(run, "params.max")));
 }
 
 static void test_clip_by_global_norm(void **state)
@@ -347,7 +348,8 @@ static void test_clipped_sets(void **state)
     (void)weir_get_variable(s, "unused", WEIR_SHAPE(2));
     weir_optimizer *optimizer = weir_gradient_descent(s, .learning_rate = 1);
     weir_gradient_set *set = weir_compute_gradients(s, optimizer, weir_l2_loss(s, v)); /* gradient 3, 3 */
-    const weir_gradient_set *clipped[] = {weir_clip_gradients_by_value(s, set, -1, 1), weir_clip_gradients_by_norm(s, set, 1),
+    const weir_gradient_set *clipped[] = {weir_clip_gradients_by_value(s, set, -1, 1),
+                                          weir_clip_gradients_by_norm(s, set, 1),
                                           weir_clip_gradients_by_global_norm(s, set, 1)};
     const double expected[] = {1, sqrt(0.5), sqrt(0.5)};
     WEIR_AUTO(weir_session) *session = start(g);

@@ -42,7 +42,8 @@ static void check_final(const recorded *run, weir_session *session, const char *
     for (int i = 0; i < run->num_fields; i++) {
         const char *key = run->fields[i].key;
         size_t size = strlen(key);
-        if (strncmp(key, group, length) != 0 || key[length] != '.' || (size > 6 && strcmp(key + size - 6, ".shape") == 0))
+        if (strncmp(key, group, length) != 0 || key[length] != '.' ||
+            (size > 6 && strcmp(key + size - 6, ".shape") == 0))
             continue;
         char name[256];
         snprintf(name, sizeof name, "%s", key + length + 1);
@@ -107,7 +108,8 @@ static void train_and_compare(const recorded *run, weir_session *session, const 
         WEIR_AUTO(weir_tensor) *labels = NULL;
         WEIR_AUTO(weir_tensor) *value = NULL;
         get_batch(i, rows, &images, &labels);
-        assert_ok(weir_run(session, .feeds = {{feeds[0], images}, {feeds[1], labels}}, .fetches = {loss}, .results = {&value}));
+        assert_ok(weir_run(session, .feeds = {{feeds[0], images}, {feeds[1], labels}}, .fetches = {loss},
+                           .results = {&value}));
         assert_near("loss", weir_tensor_floats(value), losses->values + i, 1, number_of(run, "tol.losses_rtol"), 0);
         assert_ok(weir_run(session, .feeds = {{feeds[0], images}, {feeds[1], labels}}, .targets = {train}));
     }

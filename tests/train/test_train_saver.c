@@ -43,8 +43,8 @@ static void test_round_trip(void **state)
     for (int i = 0; i < 3; i++)
         assert_ok(weir_run(one, .targets = {m.train}));
     /* Folders are made, several deep. */
-    assert_ok(weir_saver_save(m.saver, one, in_folder(path, "a/b/model.ckpt"), .global_step = WEIR_STEP(3), .path = saved,
-                              .path_size = sizeof saved));
+    assert_ok(weir_saver_save(m.saver, one, in_folder(path, "a/b/model.ckpt"), .global_step = WEIR_STEP(3),
+                              .path = saved, .path_size = sizeof saved));
     assert_string_equal(saved, in_folder(path, "a/b/model.ckpt-3"));
     assert_true(weir_checkpoint_exists(saved));
     WEIR_AUTO(weir_tensor) *before = fetch(one, m.v);
@@ -72,7 +72,8 @@ static void test_round_trip(void **state)
 
 static void test_names_and_types_in_the_checkpoint(void **state)
 {
-    static const char *const names[] = {"beta1_power", "beta2_power", "global_step", "names/v", "names/v/Adam", "names/v/Adam_1"};
+    static const char *const names[] = {"beta1_power", "beta2_power",  "global_step",
+                                        "names/v",     "names/v/Adam", "names/v/Adam_1"};
     char path[512];
     model m = build("names/v", WEIR_SHAPE(2), 0);
     WEIR_AUTO(weir_session) *session = start(m.graph);
@@ -179,8 +180,8 @@ static void test_failed_saves(void **state)
     model m = build("v", WEIR_SHAPE(2), 1);
     WEIR_AUTO(weir_session) *session = start(m.graph);
     WEIR_AUTO(weir_session) *empty = new_session(m.graph);
-    assert_ok(weir_saver_save(m.saver, session, in_folder(path, "failing/model"), .global_step = WEIR_STEP(1), .path = saved,
-                              .path_size = sizeof saved));
+    assert_ok(weir_saver_save(m.saver, session, in_folder(path, "failing/model"), .global_step = WEIR_STEP(1),
+                              .path = saved, .path_size = sizeof saved));
     assert_fails(weir_saver_save(m.saver, empty, path, .global_step = WEIR_STEP(2)), WEIR_FAILED_PRECONDITION,
                  "Attempting to use uninitialized value");
     assert_true(exists("failing/model", 1));
@@ -188,8 +189,8 @@ static void test_failed_saves(void **state)
     assert_ok(weir_checkpoint_latest(in_folder(path, "failing"), NULL, &latest));
     assert_string_equal(latest, saved);
     free(latest);
-    assert_fails(weir_saver_save(m.saver, session, in_folder(path, "failing/model-1.index/x")), WEIR_FAILED_PRECONDITION,
-                 "cannot be made");
+    assert_fails(weir_saver_save(m.saver, session, in_folder(path, "failing/model-1.index/x")),
+                 WEIR_FAILED_PRECONDITION, "cannot be made");
     assert_fails(weir_saver_save(m.saver, session, path, .latest_filename = "a/b"), WEIR_INVALID_ARGUMENT,
                  "'latest_filename' collides");
     assert_fails(weir_saver_save(NULL, session, path), WEIR_INVALID_ARGUMENT, "There is no saver");

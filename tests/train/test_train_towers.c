@@ -10,7 +10,8 @@ static weir_output network(weir_scope s, weir_output x)
     s = weir_variable_scope(s, "net", .reuse = WEIR_AUTO_REUSE);
     weir_output h = weir_dense(s, x, 8, .scope = "hidden", .activation = WEIR_TANH,
                                .weights_initializer = weir_xavier_initializer(.seed = WEIR_SEED(1)));
-    return weir_dense(s, h, CLASSES, .scope = "out", .weights_initializer = weir_xavier_initializer(.seed = WEIR_SEED(2)));
+    return weir_dense(s, h, CLASSES, .scope = "out",
+                      .weights_initializer = weir_xavier_initializer(.seed = WEIR_SEED(2)));
 }
 
 typedef struct program {
@@ -87,7 +88,8 @@ static void compare_towers(const int rows[STEPS])
         train(&p, rows, parts);
         for (int i = 0; i <= STEPS; i++) {
             if (!is_near(parts[i], whole[i], 1e-5, 1e-5))
-                fail_msg("%d towers, step %d of %d rows: %.9g, not %.9g", towers, i, i < STEPS ? rows[i] : 0, parts[i], whole[i]);
+                fail_msg("%d towers, step %d of %d rows: %.9g, not %.9g", towers, i, i < STEPS ? rows[i] : 0, parts[i],
+                         whole[i]);
         }
         weir_graph_free(p.graph);
     }
@@ -131,7 +133,8 @@ static void test_parts_of_a_batch(void **state)
     WEIR_AUTO(weir_tensor) *a = NULL;
     WEIR_AUTO(weir_tensor) *b = NULL;
     WEIR_AUTO(weir_tensor) *c = NULL;
-    assert_ok(weir_run(session, .feeds = {{x, input}}, .fetches = {parts[0], parts[1], parts[2]}, .results = {&a, &b, &c}));
+    assert_ok(
+        weir_run(session, .feeds = {{x, input}}, .fetches = {parts[0], parts[1], parts[2]}, .results = {&a, &b, &c}));
     assert_int_equal(weir_tensor_dim(a, 0), 1);
     assert_int_equal(weir_tensor_dim(b, 0), 1);
     assert_int_equal(weir_tensor_dim(c, 0), 2);

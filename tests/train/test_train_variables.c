@@ -14,9 +14,10 @@ static void test_new_variables_have_new_names(void **state)
     weir_scope s = weir_variable_scope(weir_root(g), "a");
     assert_name(weir_get_variable(s, "v", WEIR_SHAPE(2)), "a/v");
     assert_null(weir_get_variable(s, "v", WEIR_SHAPE(2)).node);
-    assert_graph_fails(g, WEIR_INVALID_ARGUMENT,
-                       "Variable a/v already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
-                       "VarScope?");
+    assert_graph_fails(
+        g, WEIR_INVALID_ARGUMENT,
+        "Variable a/v already exists, disallowed. Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in "
+        "VarScope?");
     assert_null(weir_get_variable(s, "w", WEIR_SHAPE(2, -1)).node);
     assert_graph_fails(g, WEIR_INVALID_ARGUMENT,
                        "Shape of a new variable (a/w) must be fully defined, but instead was (2, ?).");
@@ -62,7 +63,8 @@ static void test_auto_reuse(void **state)
     }
     assert_name(made[0], "a/b/v");
     assert_ptr_equal(made[0].node, made[1].node);
-    weir_scope strict = weir_variable_scope(weir_variable_scope(root, "a", .reuse = WEIR_AUTO_REUSE), "c", .reuse = WEIR_REUSE);
+    weir_scope strict =
+        weir_variable_scope(weir_variable_scope(root, "a", .reuse = WEIR_AUTO_REUSE), "c", .reuse = WEIR_REUSE);
     assert_null(weir_get_variable(strict, "v", WEIR_SHAPE(1)).node);
     assert_graph_fails(g, WEIR_INVALID_ARGUMENT, "Variable a/c/v does not exist");
     weir_scope free_again = weir_variable_scope(weir_reusing_variables(root), "d", .reuse = WEIR_AUTO_REUSE);
@@ -90,7 +92,8 @@ static void test_names_of_scopes(void **state)
     assert_graph_fails(g, WEIR_INVALID_ARGUMENT, "reuse=True cannot be used without a name_or_scope");
     for (int i = 0; i < 2; i++) {
         weir_scope opened = weir_variable_scope(root, "net", .reuse = WEIR_AUTO_REUSE);
-        assert_string_equal(weir_variable_scope_name(weir_variable_scope(opened, NULL, .default_name = "layer")), "net/layer");
+        assert_string_equal(weir_variable_scope_name(weir_variable_scope(opened, NULL, .default_name = "layer")),
+                            "net/layer");
     }
     /* A scope opened inside another one keeps the names of its variables. */
     weir_scope outer = weir_variable_scope(root, "outer");
@@ -107,8 +110,8 @@ static weir_output build_marker(weir_scope s, weir_output value, const weir_regu
 static void test_defaults_of_scopes(void **state)
 {
     WEIR_AUTO(weir_graph) *g = weir_graph_new();
-    weir_scope s = weir_variable_scope(weir_root(g), "s", .initializer = weir_constant_initializer(3), .dtype = WEIR_DOUBLE,
-                                       .regularizer = {.build = build_marker});
+    weir_scope s = weir_variable_scope(weir_root(g), "s", .initializer = weir_constant_initializer(3),
+                                       .dtype = WEIR_DOUBLE, .regularizer = {.build = build_marker});
     weir_scope inner = weir_variable_scope(s, "inner");
     weir_output v = weir_get_variable(inner, "v", WEIR_SHAPE(2));
     (void)weir_get_variable(inner, "free", WEIR_SHAPE(2), .no_regularizer = true);
@@ -142,7 +145,8 @@ static void test_regularizers(void **state)
     assert_graph_fails(g, WEIR_INVALID_ARGUMENT, "Setting a scale less than 0 on a regularizer: -1");
     weir_output loss = weir_const(s, WEIR_FLOAT_OF(2));
     assert_ptr_equal(weir_total_loss(s, loss).node, loss.node);
-    (void)weir_get_variable(s, "w", WEIR_SHAPE(2), .initializer = weir_ones_initializer(), .regularizer = weir_l2_regularizer(3));
+    (void)weir_get_variable(s, "w", WEIR_SHAPE(2), .initializer = weir_ones_initializer(),
+                            .regularizer = weir_l2_regularizer(3));
     weir_output total = weir_total_loss(s, loss);
     WEIR_AUTO(weir_session) *other = start(g);
     WEIR_AUTO(weir_tensor) *value = fetch(other, total);
@@ -217,7 +221,8 @@ static void test_failures_travel(void **state)
     weir_node *train = weir_minimize(s, weir_adam(s), weir_softmax_loss(s, y, x));
     assert_null(y.node);
     assert_null(train);
-    assert_graph_fails(g, WEIR_INVALID_ARGUMENT, "dense of 'Placeholder': the last dimension of the input has to be known");
+    assert_graph_fails(g, WEIR_INVALID_ARGUMENT,
+                       "dense of 'Placeholder': the last dimension of the input has to be known");
     assert_null(weir_dense(s, weir_placeholder(s, WEIR_FLOAT, WEIR_SHAPE(-1, 3)), 0).node);
     assert_graph_fails(g, WEIR_INVALID_ARGUMENT, "dense: the number of outputs must be at least 1, not 0");
     assert_null(weir_conv2d(s, weir_placeholder(s, WEIR_FLOAT, WEIR_SHAPE(-1, 3)), 4, 3, 3).node);

@@ -37,15 +37,15 @@ UNUSED_FUNCTION void assert_graph_fails(weir_graph *graph, weir_code code, const
 {
     weir_status status = weir_graph_take_error(graph);
     if (status.code != code || strstr(weir_status_text(status), part) == NULL)
-        fail_msg("%s '%s' instead of %s '%s'", weir_code_name(status.code), weir_status_text(status), weir_code_name(code),
-                 part);
+        fail_msg("%s '%s' instead of %s '%s'", weir_code_name(status.code), weir_status_text(status),
+                 weir_code_name(code), part);
 }
 
 UNUSED_FUNCTION void assert_fails(weir_status status, weir_code code, const char *part)
 {
     if (status.code != code || strstr(weir_status_text(status), part) == NULL)
-        fail_msg("%s '%s' instead of %s '%s'", weir_code_name(status.code), weir_status_text(status), weir_code_name(code),
-                 part);
+        fail_msg("%s '%s' instead of %s '%s'", weir_code_name(status.code), weir_status_text(status),
+                 weir_code_name(code), part);
 }
 
 /* ---- Numbers ---- */
@@ -59,8 +59,8 @@ UNUSED_FUNCTION bool is_near(double value, double expected, double rtol, double 
     return fabs(value - expected) <= atol + rtol * fabs(expected);
 }
 
-UNUSED_FUNCTION void assert_near(const char *what, const float *values, const double *expected, int64_t count, double rtol,
-                                 double atol)
+UNUSED_FUNCTION void assert_near(const char *what, const float *values, const double *expected, int64_t count,
+                                 double rtol, double atol)
 {
     for (int64_t i = 0; i < count; i++) {
         if (!is_near(values[i], expected[i], rtol, atol))
@@ -128,7 +128,8 @@ UNUSED_FUNCTION const recorded_file *read_recorded(void)
         if (sscanf(line, "case %127s %d %n", family, &number, &at) == 2) {
             file.cases = grow_items(file.cases, file.count, sizeof(recorded));
             line[strcspn(line, "\n")] = '\0';
-            file.cases[file.count++] = (recorded){.family = strdup(family), .number = number, .title = strdup(line + at)};
+            file.cases[file.count++] =
+                (recorded){.family = strdup(family), .number = number, .title = strdup(line + at)};
             continue;
         }
         recorded *last = &file.cases[file.count - 1];
@@ -227,7 +228,8 @@ UNUSED_FUNCTION weir_tensor *floats(weir_shape shape, const float *values)
 }
 
 /* Compares a variable with a recorded field: elements, or the two sums of a large one. */
-UNUSED_FUNCTION void assert_recorded(const recorded *run, const char *key, const weir_tensor *value, double rtol, double atol)
+UNUSED_FUNCTION void assert_recorded(const recorded *run, const char *key, const weir_tensor *value, double rtol,
+                                     double atol)
 {
     const recorded_field *field = find_field(run, "%s", key);
     int64_t count = weir_tensor_elements(value);
@@ -235,11 +237,10 @@ UNUSED_FUNCTION void assert_recorded(const recorded *run, const char *key, const
     if (field != NULL) {
         assert_int_equal(field->count, count);
         for (int64_t i = 0; i < count; i++) {
-            double element = weir_tensor_dtype(value) == WEIR_FLOAT
-                                 ? (double)((const float *)weir_tensor_data_const(value))[i]
-                             : weir_tensor_dtype(value) == WEIR_INT64
-                                 ? (double)((const int64_t *)weir_tensor_data_const(value))[i]
-                                 : (double)((const int32_t *)weir_tensor_data_const(value))[i];
+            double element =
+                weir_tensor_dtype(value) == WEIR_FLOAT   ? (double)((const float *)weir_tensor_data_const(value))[i]
+                : weir_tensor_dtype(value) == WEIR_INT64 ? (double)((const int64_t *)weir_tensor_data_const(value))[i]
+                                                         : (double)((const int32_t *)weir_tensor_data_const(value))[i];
             if (!is_near(element, field->values[i], rtol, atol))
                 fail_msg("%s %d: %s[%lld] is %.9g, not %.9g", run->family, run->number, key, (long long)i, element,
                          field->values[i]);
@@ -288,7 +289,8 @@ UNUSED_FUNCTION weir_mnist *open_digits(void)
 {
     weir_mnist *mnist = NULL;
     const char *folder = getenv("WEIR_DATA_DIR");
-    weir_status status = weir_mnist_open(folder != NULL ? folder : WEIR_TEST_SOURCE_DIR "/../shared/data/mnist", &mnist);
+    weir_status status =
+        weir_mnist_open(folder != NULL ? folder : WEIR_TEST_SOURCE_DIR "/../shared/data/mnist", &mnist);
     if (weir_ok(status))
         return mnist;
     print_message("skipped, no digits: %s\n", weir_status_text(status));
