@@ -368,6 +368,90 @@ static void bench_convolutions(double top)
             bench_convolution(top, shapes[i][0], shapes[i][1], shapes[i][2], shapes[i][3], shapes[i][4], direction);
 }
 
+/* ---- what memory bounds ------------------------------------------------------------------------------------------- */
+
+typedef struct layer {
+    weir_pooling_options pooling;
+    weir_batch_norm_options norm;
+    float *x, *y, *dy, *dx, *channels[4];
+    void *scratch;
+} layer;
+
+static void pool_maximum(void *context)
+{
+    layer *l = context;
+    weir_max_pooling(weir_cpu_kernels_best(), &l->pooling, NULL, l->x, l->y);
+}
+
+static void pool_maximum_gradient(void *context)
+{
+    layer *l = context;
+    weir_max_pool_gradient(weir_cpu_kernels_best(), &l->pooling, NULL, l->x, l->y, l->dy, l->dx);
+}
+
+static void norm_forward(void *context)
+{
+    layer *l = context;
+    weir_batch_norm_forward(weir_cpu_kernels_best(), &l->norm, NULL, l->x, NULL, l->channels[0], l->channels[1],
+                            l->channels[2], l->channels[3], l->y, l->scratch);
+}
+
+static void norm_gradient(void *context)
+{
+    layer *l = context;
+    weir_batch_norm_gradient(weir_cpu_kernels_best(), &l->norm, NULL, l->dy, l->x, NULL, l->channels[1], l->channels[2],
+                             l->dx, l->channels[0], l->channels[3], l->scratch);
+}
+
+/* floats: read and written at the least. */
+static void bench_layer(const char *name, layer *l, work *run, double floats)
+{
+    if (!is_wanted("layer", name))
+        return;
+    work *works[1] = {run};
+    void *contexts[1] = {l};
+    double least[1];
+    measure(1, works, contexts, least);
+    printf("%-38s %9.2f us %7.1f GB/s\n", name, least[0] * 1e6, floats * 4 / least[0] * 1e-9);
+    fflush(stdout);
+}
+
+static void bench_layers(void)
+{
+    static const int shapes[][3] = {{1024, 28, 6}, {64, 28, 6}, {1024, 14, 12}, {100, 28, 32}, {16, 14, 64}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const int batch = shapes[i][0], size = shapes[i][1], channels = shapes[i][2];
+        const int64_t count = (int64_t)batch * size * size * channels;
+        layer l = {.pooling = {.type = WEIR_FLOAT, .batch = batch, .in_height = size, .in_width = size,
+                               .channels = channels, .window_height = 2, .window_width = 2, .out_height = size / 2,
+                               .out_width = size / 2, .stride_height = 2, .stride_width = 2},
+                   .norm = {.rows = count / channels, .channels = channels, .epsilon = 1e-3f, .training = true}};
+        l.x = numbers(count);
+        l.y = numbers(count);
+        l.dy = numbers(count);
+        l.dx = numbers(count);
+        for (int c = 0; c < 4; c++)
+            l.channels[c] = numbers(channels);
+        l.scratch = weir_allocate_aligned(weir_batch_norm_scratch(&l.norm, 1));
+        char name[80];
+        snprintf(name, sizeof name, "max pool 2x2 of %dx%dx%dx%d", batch, size, size, channels);
+        bench_layer(name, &l, pool_maximum, 1.25 * (double)count);
+        snprintf(name, sizeof name, "max pool gradient of %dx%dx%dx%d", batch, size, size, channels);
+        bench_layer(name, &l, pool_maximum_gradient, 2.5 * (double)count);
+        snprintf(name, sizeof name, "batch norm of %dx%dx%dx%d", batch, size, size, channels);
+        bench_layer(name, &l, norm_forward, 3.0 * (double)count);
+        snprintf(name, sizeof name, "batch norm gradient of %dx%dx%dx%d", batch, size, size, channels);
+        bench_layer(name, &l, norm_gradient, 5.0 * (double)count);
+        weir_release(l.x);
+        weir_release(l.y);
+        weir_release(l.dy);
+        weir_release(l.dx);
+        for (int c = 0; c < 4; c++)
+            weir_release(l.channels[c]);
+        weir_release(l.scratch);
+    }
+}
+
 int main(int count, char **arguments)
 {
     if (count > 1)
@@ -382,6 +466,7 @@ int main(int count, char **arguments)
     printf("tier %s, FMA peak of one core %.1f GFLOP/s\n", weir_cpu_kernels_best()->name, top);
     bench_products(top);
     bench_convolutions(top);
+    bench_layers();
     double again = peak();
     printf("FMA peak at the end %.1f GFLOP/s\n", again);
     return 0;
