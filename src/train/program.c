@@ -116,13 +116,14 @@ weir_status weir_check_loss(weir_output loss, int64_t step, double value)
 
 void weir_print_time(FILE *stream, weir_time_sums sums, double wall)
 {
-    double runs = sums.input + sums.compute + sums.transfer + sums.wait;
-    const double parts[] = {sums.input, sums.compute, sums.transfer, sums.wait, wall > runs ? wall - runs : 0};
+    double runs = sums.input + sums.compute + sums.transfer + sums.wait; /* more than wall where devices work at once */
+    double whole = wall > runs ? wall : runs;
+    const double parts[] = {sums.input, sums.compute, sums.transfer, sums.wait, whole - runs};
     static const char *const names[] = {"input", "compute", "transfer", "wait", "the rest"};
     fprintf(stream, "Time: %.2f s", wall);
     for (int i = 0; i < 5; i++)
         fprintf(stream, "%s %s %.2f s (%.0f%%)", i == 0 ? ":" : ",", names[i], parts[i],
-                wall > 0 ? 100 * parts[i] / wall : 0);
+                whole > 0 ? 100 * parts[i] / whole : 0);
     fputc('\n', stream);
 }
 

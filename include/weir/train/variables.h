@@ -171,8 +171,10 @@ WEIR_API weir_scope weir_on_device_with(weir_scope s, weir_variables_on variable
     WEIR_PRINTF(3, 4);
 
 #ifndef __cplusplus
-#define weir_uniform_initializer(...) WEIR_VALUES_2_((weir_uniform_initializer), weir_initializer_options, __VA_ARGS__, )
-#define weir_normal_initializer(...) WEIR_VALUES_2_((weir_normal_initializer), weir_initializer_options, __VA_ARGS__, )
+#define weir_uniform_initializer(...)                                                                                  \
+    WEIR_VALUES_2_((weir_uniform_initializer), weir_initializer_options, __VA_ARGS__, )
+#define weir_normal_initializer(...)                                                                                   \
+    WEIR_VALUES_2_((weir_normal_initializer), weir_initializer_options, __VA_ARGS__, )
 #define weir_truncated_normal_initializer(...)                                                                         \
     WEIR_VALUES_2_((weir_truncated_normal_initializer), weir_initializer_options, __VA_ARGS__, )
 #define weir_variance_scaling_initializer(...)                                                                         \
