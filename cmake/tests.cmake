@@ -56,3 +56,16 @@ foreach(source IN LISTS test_sources)
         set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
     endif()
 endforeach()
+
+# Programs that the tests against TensorFlow call; against the shared library, as a user's would be.
+file(GLOB interop_sources CONFIGURE_DEPENDS tests/interop/*.c)
+foreach(source IN LISTS interop_sources)
+    cmake_path(GET source STEM LAST_ONLY name)
+    add_executable(interop_${name} EXCLUDE_FROM_ALL ${source})
+    set_target_properties(interop_${name} PROPERTIES OUTPUT_NAME ${name}
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/interop)
+    target_compile_definitions(interop_${name} PRIVATE _GNU_SOURCE)
+    target_compile_options(interop_${name} PRIVATE ${weir_warnings})
+    target_link_libraries(interop_${name} PRIVATE weir_shared)
+    add_dependencies(all_tests interop_${name})
+endforeach()

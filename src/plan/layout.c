@@ -444,6 +444,7 @@ static void overwrite_input(maker *m, const weir_plan_node *node, const node_bin
         if (from->last_use > instruction || from->pending != 1)
             continue;
         m->values[value].memory = memory;
+        m->values[memory].pending += m->values[value].pending; /* its users are users of that memory now */
         return;
     }
 }
