@@ -25,7 +25,7 @@ typedef struct bench_digits {
 weir_status bench_digits_new(int64_t rows, bool is_random, bench_digits **out);
 void bench_digits_free(bench_digits *digits); // accepts NULL
 
-/* MNIST from WEIR_DATA_DIR or ../shared/data/mnist; *out stays NULL when there is none. */
+/* MNIST from WEIR_DATA_DIR, without it from ../shared/data/mnist; *out stays NULL when there is none. */
 weir_status bench_find_mnist(uint64_t seed, weir_mnist **out);
 
 /* A bench that is ready to be run. iterate does one iteration, and returns what the bench is about to its caller. */

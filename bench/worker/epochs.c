@@ -30,8 +30,7 @@ static weir_status build(bench *bench, int variant)
         return weir_fail(WEIR_RESOURCE_EXHAUSTED, "no memory for a training");
     WEIR_TRY(bench_find_mnist(1, &own->mnist));
     if (own->mnist == NULL)
-        return weir_fail(WEIR_NOT_FOUND,
-                         "needs MNIST: WEIR_DATA_DIR names no folder with it, nor is ../shared/data/mnist");
+        return weir_fail(WEIR_NOT_FOUND, "needs MNIST: in the folder WEIR_DATA_DIR or ../shared/data/mnist");
     own->net = bench_build_cnn(s, true);
     own->test = weir_evaluation_new(s, own->net.inference, own->net.y);
     own->saver = weir_saver_new(s);
