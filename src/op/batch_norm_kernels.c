@@ -17,9 +17,9 @@ typedef struct image_layout {
     weir_dtype type;
     int channel_axis;
     int64_t rows, channels, elements;
-    bool is_first;          /* channels come before height and width */
-    bool is_narrow;         /* half or bfloat16 */
-    weir_copy_plan in, out; /* to channels last and back */
+    bool is_first;         /* channels come before height and width */
+    bool is_narrow;        /* half or bfloat16 */
+    weir_copy_plan *moves; /* [2] where channels come first: to channels last, and back */
     weir_cast_function *widen, *narrow;
 } image_layout;
 
@@ -45,18 +45,22 @@ static size_t moved_size(const image_layout *layout)
                                                  : 0;
 }
 
-static void prepare_moves(const weir_shape *x, image_layout *layout)
+static weir_status prepare_moves(weir_bind *bind, const weir_shape *x, image_layout *layout)
 {
+    void *moves = NULL;
+    WEIR_TRY(weir_bind_take(bind, 2 * sizeof(weir_copy_plan), &moves));
+    layout->moves = moves;
     weir_element element = {.size = weir_dtype_size(layout->type)};
     int64_t pixels = weir_shape_span(x, 2, x->rank);
     weir_shape first = {3, {x->dims[0], layout->channels, pixels}};
     weir_shape last = {3, {x->dims[0], pixels, layout->channels}};
     const int swap[] = {0, 2, 1};
-    weir_transpose_prepare(element, &first, swap, &layout->in);
-    weir_transpose_prepare(element, &last, swap, &layout->out);
+    weir_transpose_prepare(element, &first, swap, &layout->moves[0]);
+    weir_transpose_prepare(element, &last, swap, &layout->moves[1]);
+    return WEIR_STATUS_OK;
 }
 
-static weir_status read_layout(const weir_bind *bind, const weir_shape *x, image_layout *layout)
+static weir_status read_layout(weir_bind *bind, const weir_shape *x, image_layout *layout)
 {
     weir_bytes format = weir_node_string(bind->node, "data_format");
     if (x->rank != 4 && x->rank != 5)
@@ -69,7 +73,7 @@ static weir_status read_layout(const weir_bind *bind, const weir_shape *x, image
     layout->elements = weir_shape_elements(*x);
     layout->rows = layout->channels > 0 ? layout->elements / layout->channels : 0;
     if (layout->is_first)
-        prepare_moves(x, layout);
+        WEIR_TRY(prepare_moves(bind, x, layout));
     if (layout->is_narrow) {
         layout->widen = weir_cast_find(layout->type, WEIR_FLOAT);
         layout->narrow = weir_cast_find(WEIR_FLOAT, layout->type);
@@ -85,7 +89,7 @@ static const float *take_image(const image_layout *layout, weir_team *team, cons
         return image;
     if (layout->is_first) {
         void *to = layout->is_narrow ? moved : (void *)floats;
-        weir_copy_run(&layout->in, team, image, to);
+        weir_copy_run(&layout->moves[0], team, image, to);
         image = to;
     }
     if (layout->is_narrow)
@@ -103,7 +107,7 @@ static void give_image(const image_layout *layout, weir_team *team, const float 
         from = to;
     }
     if (layout->is_first)
-        weir_copy_run(&layout->out, team, from, image);
+        weir_copy_run(&layout->moves[1], team, from, image);
 }
 
 /* ---- Forward ---- */

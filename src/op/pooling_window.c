@@ -13,10 +13,36 @@ const char *const weir_window_formats[] = {"NHWC", "NCHW", NULL};
 
 /* ---- Attributes ---- */
 
-/* A list of four numbers; what is missing (dilations of pools) is all ones. */
-static weir_status read_four(const weir_node *node, const char *attr, const char *op, const char *what, int64_t out[4])
+/* The attributes of a window, found in one pass: binding reads them for every layout. NULL: the op has none of the name. */
+typedef enum window_attr { SIZES, STRIDES, DILATIONS, PADDING, EXPLICIT, FORMAT, WINDOW_ATTRS } window_attr;
+
+typedef struct window_attrs {
+    const weir_attr_value *values[WINDOW_ATTRS];
+} window_attrs;
+
+static window_attrs find_attrs(const weir_node *node)
 {
-    const weir_attr_value *value = weir_node_find_attr(node, attr);
+    static const char *const names[WINDOW_ATTRS] = {"ksize",   "strides",           "dilations",
+                                                    "padding", "explicit_paddings", "data_format"};
+    window_attrs found = {0};
+    for (int i = 0; i < node->num_attrs; i++) {
+        const char *name = node->attrs[i].name;
+        for (int j = 0; j < WINDOW_ATTRS; j++) {
+            if (name[0] == names[j][0] && strcmp(name, names[j]) == 0)
+                found.values[j] = &node->attrs[i].value;
+        }
+    }
+    return found;
+}
+
+static bool is_text(const weir_attr_value *value, const char *text)
+{
+    return value->s.size == strlen(text) && memcmp(value->s.data, text, value->s.size) == 0;
+}
+
+/* A list of four numbers; what is missing (dilations of pools) is all ones. */
+static weir_status read_four(const weir_attr_value *value, const char *op, const char *what, int64_t out[4])
+{
     for (int i = 0; i < 4; i++)
         out[i] = 1;
     if (value == NULL)
@@ -28,9 +54,8 @@ static weir_status read_four(const weir_node *node, const char *attr, const char
     return WEIR_STATUS_OK;
 }
 
-static weir_status read_explicit(const weir_node *node, weir_window *window)
+static weir_status read_explicit(const weir_attr_value *value, weir_window *window)
 {
-    const weir_attr_value *value = weir_node_find_attr(node, "explicit_paddings");
     int64_t count = value != NULL ? value->list.count : 0;
     if (window->padding != WEIR_PAD_EXPLICIT && count > 0)
         return weir_fail(WEIR_INVALID_ARGUMENT,
@@ -56,25 +81,30 @@ static weir_status read_explicit(const weir_node *node, weir_window *window)
     return WEIR_STATUS_OK;
 }
 
-static void read_layout(const weir_node *node, weir_window *window)
+static void read_layout(const window_attrs *attrs, weir_window *window)
 {
-    window->is_nchw = weir_node_string_is(node, "data_format", "NCHW");
+    window->is_nchw = is_text(attrs->values[FORMAT], "NCHW");
     window->first_axis = window->is_nchw ? 2 : 1;
     window->channel_axis = window->is_nchw ? 1 : 3;
-    window->padding = weir_node_string_is(node, "padding", "SAME")    ? WEIR_PAD_SAME
-                      : weir_node_string_is(node, "padding", "VALID") ? WEIR_PAD_VALID
-                                                                      : WEIR_PAD_EXPLICIT;
+    window->padding = is_text(attrs->values[PADDING], "SAME")    ? WEIR_PAD_SAME
+                      : is_text(attrs->values[PADDING], "VALID") ? WEIR_PAD_VALID
+                                                                 : WEIR_PAD_EXPLICIT;
 }
 
-static weir_status read_window(const weir_node *node, const char *op, const char *strides_op, weir_window *out)
+/* op: the name in messages; a convolution's names its layout where strides are concerned. */
+static weir_status read_window(const weir_node *node, const char *op, bool is_pool, weir_window *out)
 {
     weir_window window = {0};
     int64_t sizes[4], strides[4], dilations[4];
-    read_layout(node, &window);
-    WEIR_TRY(read_four(node, "dilations", op, "dilation", dilations));
-    WEIR_TRY(read_four(node, "ksize", op, "ksize", sizes));
-    WEIR_TRY(read_four(node, "strides", strides_op, "stride", strides));
-    WEIR_TRY(read_explicit(node, &window));
+    window_attrs attrs = find_attrs(node);
+    read_layout(&attrs, &window);
+    const char *strides_op = is_pool          ? op
+                             : window.is_nchw ? "Conv2D on data format NCHW"
+                                              : "Conv2D on data format NHWC";
+    WEIR_TRY(read_four(attrs.values[DILATIONS], op, "dilation", dilations));
+    WEIR_TRY(read_four(attrs.values[SIZES], op, "ksize", sizes));
+    WEIR_TRY(read_four(attrs.values[STRIDES], strides_op, "stride", strides));
+    WEIR_TRY(read_explicit(attrs.values[EXPLICIT], &window));
     for (int i = 0; i < 2; i++) {
         window.size[i] = sizes[window.first_axis + i];
         window.stride[i] = strides[window.first_axis + i];
@@ -96,14 +126,12 @@ static weir_status read_window(const weir_node *node, const char *op, const char
 
 weir_status weir_window_of_convolution(const weir_node *node, weir_window *out)
 {
-    bool is_nchw = weir_node_string_is(node, "data_format", "NCHW");
-    return read_window(node, "Conv2D", is_nchw ? "Conv2D on data format NCHW" : "Conv2D on data format NHWC", out);
+    return read_window(node, "Conv2D", false, out);
 }
 
 weir_status weir_window_of_pool(const weir_node *node, weir_window *out)
 {
-    const char *op = strncmp(node->op->name, "Max", 3) == 0 ? "MaxPool" : "AvgPool";
-    return read_window(node, op, op, out);
+    return read_window(node, strncmp(node->op->name, "Max", 3) == 0 ? "MaxPool" : "AvgPool", true, out);
 }
 
 /* ---- Sizes ---- */
