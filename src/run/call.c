@@ -17,7 +17,7 @@ static weir_status check_counts(const weir_run_arrays *call)
     return WEIR_STATUS_OK;
 }
 
-static weir_status take_run(weir_session *session, const weir_run_arrays *call, weir_run_state **out)
+static weir_status take_run(weir_session *session, const weir_run_arrays *call, bool may_be_direct, weir_run_state **out)
 {
     weir_output few[16];
     weir_output *feeds = few;
@@ -37,13 +37,14 @@ static weir_status take_run(weir_session *session, const weir_run_arrays *call, 
             weir_session_release_plan(session, cached);
         return status;
     }
-    status = weir_session_take_run(session, cached, out);
+    status = weir_session_take_run(session, cached, may_be_direct && cached->plan->is_simple, out);
     if (!weir_ok(status))
         weir_session_release_plan(session, cached);
     return status;
 }
 
-static void begin(weir_run_state *run, const weir_feed *feeds, int num_feeds, int64_t timeout_ms)
+/* is_alone: perhaps nobody waits for it. */
+static void begin(weir_run_state *run, const weir_feed *feeds, int num_feeds, int64_t timeout_ms, bool is_alone)
 {
     weir_tensor *few[16];
     weir_tensor **values = num_feeds <= 16 ? few : run->feed_values;
@@ -51,6 +52,8 @@ static void begin(weir_run_state *run, const weir_feed *feeds, int num_feeds, in
         values[i] = feeds[i].value;
     int64_t timeout = timeout_ms > 0 ? timeout_ms : run->session->timeout_ms;
     run->deadline_ns = timeout > 0 ? weir_now_ns() + timeout * 1000000 : 0;
+    if (is_alone && run->deadline_ns > 0)
+        weir_session_watch(run);
     weir_run_begin(run, values);
 }
 
@@ -73,7 +76,7 @@ static weir_status end_metadata(weir_run_state *run, weir_run_metadata **wanted)
 static weir_status finish(weir_run_state *run, weir_tensor **results)
 {
     weir_status status = WEIR_STATUS_OK;
-    if (run->is_direct && run->error.code == WEIR_OK)
+    if (run->is_direct && !run->is_stopped)
         return weir_run_collect(run, results);
     pthread_mutex_lock(&run->mutex);
     status = weir_error_status(&run->error);
@@ -86,11 +89,10 @@ static weir_status finish(weir_run_state *run, weir_tensor **results)
 weir_status weir_run_with_arrays(weir_session *session, const weir_run_arrays *call)
 {
     weir_run_state *run = NULL;
-    WEIR_TRY(take_run(session, call, &run));
-    run->is_direct = run->plan->is_simple;
+    WEIR_TRY(take_run(session, call, true, &run));
     weir_status status = begin_metadata(run, call->metadata);
     if (weir_ok(status)) {
-        begin(run, call->feeds, call->num_feeds, call->timeout_ms);
+        begin(run, call->feeds, call->num_feeds, call->timeout_ms, false);
         (void)weir_run_join(run, 0);
         status = finish(run, call->results);
         weir_status gathered = end_metadata(run, weir_ok(status) ? call->metadata : NULL);
@@ -157,8 +159,7 @@ weir_status weir_run_start(weir_session *session, const weir_run_arrays *call,
                            void (*done)(void *context, weir_pending_run *run), void *context, weir_pending_run **out)
 {
     weir_run_state *run = NULL;
-    WEIR_TRY(take_run(session, call, &run));
-    run->is_direct = false;
+    WEIR_TRY(take_run(session, call, false, &run));
     run->done = done;
     run->done_context = context;
     run->results = call->results;
@@ -170,7 +171,7 @@ weir_status weir_run_start(weir_session *session, const weir_run_arrays *call,
         return status;
     }
     *out = run; /* before it begins: done may be called at once */
-    begin(run, call->feeds, call->num_feeds, call->timeout_ms);
+    begin(run, call->feeds, call->num_feeds, call->timeout_ms, true);
     return WEIR_STATUS_OK;
 }
 
@@ -196,13 +197,23 @@ void weir_run_cancel(weir_pending_run *run)
     weir_run_stop(run, weir_fail(WEIR_CANCELLED, "The run was cancelled"));
 }
 
-/* The callback of a run that is being freed must have returned. */
-static void await_callback(weir_run_state *run)
+/* The callback of a run that is being freed must have returned; false when it is the one that frees. */
+static bool await_callback(weir_run_state *run)
 {
     pthread_mutex_lock(&run->mutex);
-    while (run->done != NULL && !run->is_notified && !pthread_equal(run->notifier, pthread_self()))
+    bool is_callback = run->is_calling && !run->is_notified && pthread_equal(run->notifier, pthread_self());
+    run->is_abandoned = is_callback;
+    while (!is_callback && run->done != NULL && !run->is_notified)
         pthread_cond_wait(&run->changed, &run->mutex);
     pthread_mutex_unlock(&run->mutex);
+    return !is_callback;
+}
+
+void weir_run_dispose(weir_run_state *run)
+{
+    if (!run->is_collected)
+        (void)!weir_ok(end_metadata(run, NULL));
+    weir_session_give_run(run, true);
 }
 
 void weir_run_free(weir_pending_run *run)
@@ -211,10 +222,8 @@ void weir_run_free(weir_pending_run *run)
         return;
     weir_run_cancel(run);
     (void)weir_run_join(run, 0);
-    await_callback(run);
-    if (!run->is_collected)
-        (void)!weir_ok(end_metadata(run, NULL));
-    weir_session_give_run(run, true);
+    if (await_callback(run))
+        weir_run_dispose(run);
 }
 
 /* ---- Partial ---- */
@@ -242,7 +251,7 @@ weir_status weir_partial_run_new(weir_session *session, const weir_output *feeds
         status = weir_session_plan(session, feeds, num_feeds, fetches, num_fetches, targets, num_targets, true,
                                    &partial->cached);
     if (weir_ok(status)) {
-        status = weir_session_take_run(session, partial->cached, &partial->run);
+        status = weir_session_take_run(session, partial->cached, false, &partial->run);
         if (!weir_ok(status))
             weir_session_release_plan(session, partial->cached);
     }
@@ -250,7 +259,6 @@ weir_status weir_partial_run_new(weir_session *session, const weir_output *feeds
         weir_partial_run_free(partial);
         return status;
     }
-    partial->run->is_direct = false;
     weir_run_begin(partial->run, partial->fed);
     *out = partial;
     return WEIR_STATUS_OK;

@@ -95,6 +95,8 @@ static weir_status make_room(weir_layout_cache *cache, int most)
     int oldest = 0;
     for (int i = 1; i < cache->count; i++)
         oldest = cache->items[i]->last_used < cache->items[oldest]->last_used ? i : oldest;
+    if (cache->newest == cache->items[oldest])
+        cache->newest = NULL; /* what comes in its place may fail */
     weir_layout_free(cache->items[oldest]);
     cache->items[oldest] = cache->items[--cache->count];
     return WEIR_STATUS_OK;
@@ -319,8 +321,8 @@ static void launched_done(void *context)
     weir_run_unlock(run);
 }
 
-static weir_status launch(weir_run_state *run, weir_segment_run *segment, const weir_layout *layout,
-                          weir_walker *walker, bool *is_done)
+static weir_status append_code(weir_run_state *run, weir_segment_run *segment, const weir_layout *layout,
+                               weir_walker *walker)
 {
     weir_device *device = run->plan->devices->items[segment->segment->device];
     weir_batch *batch = &run->batches[segment->segment->device];
@@ -341,10 +343,22 @@ static weir_status launch(weir_run_state *run, weir_segment_run *segment, const 
                             .name = run->plan->nodes[layout->info[i].node].node->name};
         WEIR_TRY(device->driver->launch(device, batch, &call));
     }
-    *is_done = false;
-    weir_status status = device->driver->notify(device, launched_done, segment);
-    *is_done = !weir_ok(status);
-    return status;
+    return WEIR_STATUS_OK;
+}
+
+static weir_status launch(weir_run_state *run, weir_segment_run *segment, const weir_layout *layout,
+                          weir_walker *walker, bool *is_done)
+{
+    weir_device *device = run->plan->devices->items[segment->segment->device];
+    weir_status status = append_code(run, segment, layout, walker);
+    if (!weir_ok(status)) { /* what was appended goes on; the segment is done after that, but the run has failed before */
+        pthread_mutex_lock(&run->mutex);
+        weir_run_fail(run, status);
+        pthread_mutex_unlock(&run->mutex);
+    }
+    weir_status noted = device->driver->notify(device, launched_done, segment);
+    *is_done = !weir_ok(noted);
+    return weir_ok(status) ? noted : status;
 }
 
 weir_status weir_run_code(weir_run_state *run, weir_segment_run *segment, bool *is_done)

@@ -193,10 +193,10 @@ void weir_run_begin(weir_run_state *run, weir_tensor *const *feeds)
         if (feeds[i] != NULL)
             set_feed(run, i, feeds[i]);
     }
-    run->is_begun = true;
     if (run->is_direct)
         return; /* weir_run_join walks it */
     pthread_mutex_lock(&run->mutex);
+    run->is_begun = true;
     reset_segments(run);
     run->root.outstanding = 1; /* until all that can start has started */
     run->root_iteration.outstanding = 1;
@@ -205,7 +205,7 @@ void weir_run_begin(weir_run_state *run, weir_tensor *const *feeds)
         run->root_iteration.outstanding++;
     }
     for (int s = 0; s < run->plan->num_segments; s++) {
-        if (starts_at_once(&run->plan->segments[s]))
+        if (!run->is_stopped && starts_at_once(&run->plan->segments[s]))
             weir_segment_ready(run, &run->root_iteration.segments[run->plan->segments[s].local]);
     }
     weir_iteration_settle(run, &run->root_iteration);
@@ -233,10 +233,12 @@ void weir_run_reset(weir_run_state *run)
     if (run->plan->num_frames > 1)
         weir_run_drop_frames(run);
     for (int i = 0; i < run->plan->frames[0].num_slots; i++) {
-        if (!run->root_iteration.slots[i].is_kept)
+        const weir_slot *slot = &run->root_iteration.slots[i];
+        if (!slot->is_kept && !slot->is_result)
             weir_slot_clear(&run->root_iteration.slots[i]);
     }
-    if (run->error.code != WEIR_OK || run->is_stopped) {
+    bool has_met = weir_map_count(&run->local.items) > 0; /* keys say nothing of the run */
+    if (run->error.code != WEIR_OK || run->is_stopped || has_met) {
         weir_error_clear(&run->error);
         for (int d = 0; d < run->plan->devices->count; d++) {
             weir_error_clear(&run->batches[d].error);
@@ -249,6 +251,7 @@ void weir_run_reset(weir_run_state *run)
     run->is_done = false;
     run->is_calling = false;
     run->is_notified = false;
+    run->is_abandoned = false;
     run->is_begun = false;
     run->deadline_ns = 0;
     run->done = NULL;
@@ -256,22 +259,48 @@ void weir_run_reset(weir_run_state *run)
     run->is_collected = false;
 }
 
+/* Where a fetch has its tensor; NULL: nowhere. */
+static weir_slot *result_slot(weir_run_state *run, int fetch)
+{
+    const weir_plan_value *value = weir_plan_value_of(run->plan, run->plan->fetches[fetch]);
+    const weir_plan_value *root = weir_plan_value_of(run->plan, value->root);
+    bool has_slot = value->place == WEIR_PLACE_SLOT && root->slot >= 0;
+    return has_slot ? &run->root_iteration.slots[root->slot] : NULL;
+}
+
 void weir_run_rest(weir_run_state *run)
 {
-    if (run->is_direct && run->error.code == WEIR_OK) {
+    if (run->is_direct && !run->is_stopped) {
         run->is_done = false;
-        run->is_begun = false;
         return;
     }
-    weir_slot *slots = run->root_iteration.slots;
     for (int i = 0; i < run->plan->num_fetches; i++) { /* results live until the next run */
-        const weir_plan_value *value = weir_plan_value_of(run->plan, run->plan->fetches[i]);
-        const weir_plan_value *root = weir_plan_value_of(run->plan, value->root);
-        if (value->place == WEIR_PLACE_SLOT && root->slot >= 0 && slots[root->slot].tensor != NULL &&
-            !slots[root->slot].is_borrowed)
-            slots[root->slot].is_kept = true;
+        weir_slot *slot = result_slot(run, i);
+        if (slot != NULL && slot->tensor != NULL && !slot->is_borrowed)
+            slot->is_result = true;
     }
     weir_run_reset(run);
+}
+
+void weir_run_drop_results(weir_run_state *run)
+{
+    for (int i = 0; i < run->plan->num_fetches; i++) {
+        weir_slot *slot = result_slot(run, i);
+        if (slot != NULL && slot->is_result && !slot->is_kept)
+            weir_slot_clear(slot);
+        else if (slot != NULL)
+            slot->is_result = false;
+    }
+}
+
+bool weir_run_is_live(const weir_run_state *run, weir_port port)
+{
+    weir_port root = weir_plan_value_of(run->plan, port)->root;
+    int segment = run->plan->nodes[root.node].segment;
+    if (run->is_direct || segment < 0 || run->plan->segments[segment].frame != 0)
+        return true; /* or has no tensor */
+    const weir_segment_run *state = &run->root_iteration.segments[run->plan->segments[segment].local];
+    return state->is_finished && !state->is_dead;
 }
 
 void weir_run_end_partial(weir_run_state *run)
@@ -287,6 +316,10 @@ bool weir_partial_is_there(const weir_run_state *run, weir_port fetch)
     int segment = run->plan->nodes[fetch.node].segment;
     if (segment < 0)
         segment = run->plan->nodes[value->root.node].segment;
+    if (segment >= 0 && run->plan->segments[segment].frame != 0) { /* a loop's exit */
+        int slot = weir_plan_value_of(run->plan, value->root)->slot;
+        return slot >= 0 && run->root_iteration.slots[slot].tensor != NULL;
+    }
     return segment < 0 || run->root_iteration.segments[run->plan->segments[segment].local].is_finished;
 }
 
@@ -300,7 +333,7 @@ void weir_run_fail(weir_run_state *run, weir_status status)
     atomic_store(&run->is_stopped, true);
     for (weir_waiting *waiting = run->waits, *next = NULL; waiting != NULL; waiting = next) {
         next = waiting->next;
-        if (waiting->wait.cancel != NULL && !waiting->is_cancelled) {
+        if (!waiting->is_starting && !waiting->is_cancelled && waiting->wait.cancel != NULL) {
             waiting->is_cancelled = true;
             waiting->next_cancelled = run->to_cancel;
             run->to_cancel = waiting;
@@ -353,22 +386,22 @@ void weir_run_unlock(weir_run_state *run)
     done(context, run);
     pthread_mutex_lock(&run->mutex);
     run->is_notified = true;
+    bool is_abandoned = run->is_abandoned;
     pthread_cond_broadcast(&run->changed);
     pthread_mutex_unlock(&run->mutex);
+    if (is_abandoned)
+        weir_run_dispose(run);
 }
 
 void weir_run_stop(weir_run_state *run, weir_status status)
 {
-    if (run->is_direct) {
-        pthread_mutex_lock(&run->mutex);
+    pthread_mutex_lock(&run->mutex);
+    if (run->is_direct || !run->is_begun) { /* whoever walks it, or begins it, will see */
         weir_error_set(&run->error, status);
         atomic_store(&run->is_stopped, true);
-        pthread_mutex_unlock(&run->mutex);
-        return;
-    }
-    pthread_mutex_lock(&run->mutex);
-    if (!run->is_done && run->is_begun)
+    } else if (!run->is_done) {
         weir_run_fail(run, status);
+    }
     weir_run_unlock(run);
 }
 
@@ -453,6 +486,7 @@ void weir_segment_done(weir_run_state *run, weir_segment_run *segment, bool is_d
 {
     const weir_segment *plan_segment = segment->segment;
     segment->is_finished = true;
+    segment->is_dead = is_dead;
     bool goes_on = !atomic_load_explicit(&run->is_stopped, memory_order_relaxed);
     bool passes = plan_segment->kind != WEIR_KIND_ENTER && plan_segment->kind != WEIR_KIND_EXIT &&
                   plan_segment->kind != WEIR_KIND_NEXT_ITERATION;
@@ -474,11 +508,16 @@ static weir_status decide_switch(weir_run_state *run, weir_segment_run *segment)
     const weir_plan_node *node = &run->plan->nodes[run->plan->order[segment->segment->first]];
     weir_tensor *condition = NULL;
     weir_tensor *owned = NULL;
-    WEIR_TRY(weir_value_tensor(run, segment->iteration, node->inputs[1], &condition, &owned));
+    weir_status status = weir_value_tensor(run, segment->iteration, node->inputs[1], &condition, &owned);
+    if (!weir_ok(status))
+        return status;
     if (condition == NULL || condition->dtype != WEIR_BOOL || condition->elements != 1)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "The condition of '%s' must be a bool scalar", node->node->name);
-    segment->merged_input = *(const bool *)condition->data ? 1 : 0;
+        status = weir_fail(WEIR_INVALID_ARGUMENT, "The condition of '%s' must be a bool scalar", node->node->name);
+    else
+        segment->merged_input = *(const bool *)condition->data ? 1 : 0;
     weir_tensor_free(owned);
+    if (!weir_ok(status))
+        return status;
     const weir_plan_value *value = &run->plan->values[node->first_value + segment->merged_input];
     if (value->place == WEIR_PLACE_VARIABLE || value->slot < 0)
         return WEIR_STATUS_OK;
@@ -542,7 +581,7 @@ static void walk_work(weir_run_state *run, weir_segment_run *segment)
     pthread_mutex_lock(&run->mutex);
     if (!weir_ok(status))
         weir_run_fail(run, status);
-    if (is_done || !weir_ok(status))
+    if (is_done)
         weir_segment_done(run, segment, segment->is_dead);
 }
 
@@ -640,6 +679,7 @@ static bool join_direct(weir_run_state *run)
     if (!weir_ok(status)) {
         pthread_mutex_lock(&run->mutex);
         weir_error_set(&run->error, status);
+        atomic_store(&run->is_stopped, true);
         pthread_mutex_unlock(&run->mutex);
     }
     run->is_done = true;
@@ -669,6 +709,10 @@ bool weir_run_join(weir_run_state *run, int64_t wait_deadline_ns)
         is_late = wait_deadline_ns > 0 && weir_now_ns() >= wait_deadline_ns;
     }
     run->waiters--;
+    for (int q = 0; q < run->num_queues && !run->is_done; q++) { /* what this thread was to walk */
+        if (run->queues[q].head != NULL && !run->queues[q].is_walked)
+            weir_session_post(run, q);
+    }
     bool is_done = run->is_done;
     weir_run_unlock(run);
     return is_done;

@@ -35,7 +35,7 @@ weir_status weir_run_fetch(weir_run_state *run, weir_port fetch, weir_tensor **o
     }
     const weir_plan_value *root = weir_plan_value_of(run->plan, value->root);
     weir_slot *slot = root->slot >= 0 ? &run->root_iteration.slots[root->slot] : NULL;
-    if (slot == NULL || slot->tensor == NULL)
+    if (slot == NULL || slot->tensor == NULL || !weir_run_is_live(run, fetch))
         return weir_fail(WEIR_INVALID_ARGUMENT,
                          "Fetch '%s:%d' has no value: it is on the side of a conditional that was not taken",
                          run->plan->nodes[fetch.node].node->name, fetch.output);

@@ -45,6 +45,7 @@ typedef struct weir_slot {
     weir_tensor
         *in_host;     /* the same in host memory, where a layout looks at the elements of a value on an accelerator */
     bool is_kept;     /* made by code: its memory is used again in the next run */
+    bool is_result;       /* of a step: stays until the step runs again */
     bool is_borrowed; /* a feed: no reference is held */
 } weir_slot;
 
@@ -152,12 +153,18 @@ typedef struct weir_run {
     bool is_done;
     bool is_calling;                /* done is being or has been called */
     bool is_notified;               /* done has been called */
+    bool is_abandoned;               /* freed by its own callback: goes when that returns */
     struct weir_waiting *to_cancel; /* waits to be told once the mutex is free */
     int most_entries;               /* of any segment */
     bool is_begun;
     bool is_direct;             /* one segment, walked by the caller itself without scheduling */
     int waiters;                /* threads in weir_run_join */
     int holders;                /* session workers that look at it; guarded by the session's workers' mutex */
+    int pins;           /* others of the session that look at it; guarded by the session's mutex, as are: */
+    bool is_closing;    /* weir_session_close has told it */
+    bool is_given_back; /* put away when the last pin is drawn */
+    bool may_be_kept;   /* ... for another time */
+    int64_t watch_ns;   /* the session sees to its deadline; 0: whoever waits does */
     struct weir_waiting *waits; /* nodes that wait now */
     int64_t deadline_ns;        /* monotonic; 0: none */
     void (*done)(void *context, weir_pending_run *run);
@@ -186,6 +193,7 @@ typedef struct weir_waiting {
     weir_tensor **tensors; /* inputs, then outputs */
     weir_variable **variables;
     bool is_active;
+    bool is_starting; /* start has not returned: it cannot be cancelled yet */
     bool is_cancelled;
     struct weir_waiting *next, *previous; /* in run->waits */
     struct weir_waiting *next_cancelled;
@@ -208,6 +216,12 @@ void weir_run_reset(weir_run_state *run);
 /* Makes the run of a step ready to begin again: results and memory stay. */
 void weir_run_rest(weir_run_state *run);
 
+/* Before it begins again: forgets the results that are not made in the same memory. */
+void weir_run_drop_results(weir_run_state *run);
+
+/* True unless the node that makes the value was on a side that was not taken. After the run, or with the mutex held. */
+bool weir_run_is_live(const weir_run_state *run, weir_port port);
+
 /* Partial runs: no more feeds come. */
 void weir_run_end_partial(weir_run_state *run);
 
@@ -228,6 +242,9 @@ void weir_run_check_deadline(weir_run_state *run);
 
 /* Stops it with a failure. Takes the mutex. */
 void weir_run_stop(weir_run_state *run, weir_status status);
+
+/* Frees a pending run whose callback has returned. */
+void weir_run_dispose(weir_run_state *run);
 
 /* Walks queue until nothing is ready; called with the mutex held, which it lets go while computing. */
 void weir_run_walk(weir_run_state *run, int queue);
@@ -254,7 +271,7 @@ int64_t weir_now_ns(void);
 /* With the run's mutex held: somebody should walk its queue. */
 void weir_session_post(weir_run_state *run, int queue);
 
-/* Takes the run out of all lists and waits until no worker looks at it. Without the run's mutex. */
+/* Takes the run out of all lists and waits until no worker but the calling one looks at it. Without the run's mutex. */
 void weir_session_forget(weir_run_state *run);
 
 /* ---- code.c ---- */

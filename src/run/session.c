@@ -127,12 +127,105 @@ static void free_plan(weir_cached_plan *cached)
     weir_release(cached);
 }
 
+/* ---- Active runs, with the mutex held ---- */
+
+static void link_active(weir_session *session, weir_run_state *run)
+{
+    run->previous = NULL;
+    run->next = session->active;
+    if (session->active != NULL)
+        session->active->previous = run;
+    session->active = run;
+    session->num_active++;
+}
+
+static void unlink_active(weir_session *session, weir_run_state *run)
+{
+    if (run->previous != NULL)
+        run->previous->next = run->next;
+    else
+        session->active = run->next;
+    if (run->next != NULL)
+        run->next->previous = run->previous;
+    run->next = run->previous = NULL;
+    run->watch_ns = 0;
+    run->is_closing = false;
+}
+
+static void end_active(weir_session *session)
+{
+    if (--session->num_active == 0)
+        pthread_cond_broadcast(&session->idle);
+}
+
+/* A run that nobody needs any more, neither its owner nor the session. Without the mutex. */
+static void put_away(weir_run_state *run, bool may_keep)
+{
+    weir_session *session = run->session;
+    weir_cached_plan *cached = run->cached;
+    if (!run->is_direct)
+        weir_session_forget(run);
+    weir_run_reset(run);
+    pthread_mutex_lock(&session->mutex);
+    bool is_kept = may_keep && cached->num_idle < MOST_IDLE_RUNS;
+    if (is_kept) {
+        run->next = cached->idle;
+        cached->idle = run;
+        cached->num_idle++;
+    } else {
+        pthread_mutex_unlock(&session->mutex);
+        weir_run_destroy(run); /* needs the plan, so that this is still used */
+        pthread_mutex_lock(&session->mutex);
+    }
+    cached->users--;
+    end_active(session);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+/* Lets the mutex go while the session looks at a run, which cannot go away meanwhile. */
+static void pin(weir_run_state *run)
+{
+    run->pins++;
+    pthread_mutex_unlock(&run->session->mutex);
+}
+
+static void unpin(weir_run_state *run)
+{
+    weir_session *session = run->session;
+    pthread_mutex_lock(&session->mutex);
+    if (--run->pins > 0)
+        return;
+    pthread_cond_broadcast(&session->idle);
+    if (!run->is_given_back)
+        return;
+    run->is_given_back = false;
+    unlink_active(session, run);
+    pthread_mutex_unlock(&session->mutex);
+    put_away(run, run->may_be_kept);
+    pthread_mutex_lock(&session->mutex);
+}
+
+/* ---- Closing ---- */
+
+/* An active run that close has not told yet. */
+static weir_run_state *next_to_close(const weir_session *session)
+{
+    weir_run_state *run = session->active;
+    while (run != NULL && run->is_closing)
+        run = run->next;
+    return run;
+}
+
 void weir_session_close(weir_session *session)
 {
     pthread_mutex_lock(&session->mutex);
     session->is_closed = true;
-    for (weir_run_state *run = session->active; run != NULL; run = run->next)
+    for (weir_run_state *run = next_to_close(session); run != NULL; run = next_to_close(session)) {
+        run->is_closing = true;
+        pin(run);
         weir_run_stop(run, weir_fail(WEIR_CANCELLED, "Session was closed"));
+        unpin(run);
+    }
     pthread_mutex_unlock(&session->mutex);
     weir_container_clear(&session->container);
     pthread_mutex_lock(&session->mutex);
@@ -385,29 +478,6 @@ void weir_session_release_plan(weir_session *session, weir_cached_plan *cached)
 
 /* ---- Runs ---- */
 
-static void link_active(weir_session *session, weir_run_state *run)
-{
-    run->previous = NULL;
-    run->next = session->active;
-    if (session->active != NULL)
-        session->active->previous = run;
-    session->active = run;
-    session->num_active++;
-}
-
-static void unlink_active(weir_session *session, weir_run_state *run)
-{
-    if (run->previous != NULL)
-        run->previous->next = run->next;
-    else
-        session->active = run->next;
-    if (run->next != NULL)
-        run->next->previous = run->previous;
-    run->next = run->previous = NULL;
-    if (--session->num_active == 0)
-        pthread_cond_broadcast(&session->idle);
-}
-
 weir_status weir_session_register(weir_run_state *run)
 {
     weir_session *session = run->session;
@@ -425,11 +495,53 @@ void weir_session_unregister(weir_run_state *run)
 {
     weir_session *session = run->session;
     pthread_mutex_lock(&session->mutex);
+    while (run->pins > 0)
+        pthread_cond_wait(&session->idle, &session->mutex);
     unlink_active(session, run);
+    end_active(session);
     pthread_mutex_unlock(&session->mutex);
 }
 
-weir_status weir_session_take_run(weir_session *session, weir_cached_plan *cached, weir_run_state **out)
+void weir_session_watch(weir_run_state *run)
+{
+    weir_session *session = run->session;
+    pthread_mutex_lock(&session->mutex);
+    run->watch_ns = run->deadline_ns;
+    pthread_mutex_unlock(&session->mutex);
+    weir_workers_watch(session, run->deadline_ns);
+}
+
+/* An active run whose deadline has come; else *next is the earliest deadline. */
+static weir_run_state *find_late(const weir_session *session, int64_t now, int64_t *next)
+{
+    *next = 0;
+    for (weir_run_state *run = session->active; run != NULL; run = run->next) {
+        if (run->watch_ns > 0 && run->watch_ns <= now)
+            return run;
+        if (run->watch_ns > 0 && (*next == 0 || run->watch_ns < *next))
+            *next = run->watch_ns;
+    }
+    return NULL;
+}
+
+int64_t weir_session_check_deadlines(weir_session *session)
+{
+    int64_t now = weir_now_ns();
+    int64_t next = 0;
+    pthread_mutex_lock(&session->mutex);
+    for (weir_run_state *run = find_late(session, now, &next); run != NULL; run = find_late(session, now, &next)) {
+        run->watch_ns = 0;
+        pin(run);
+        pthread_mutex_lock(&run->mutex);
+        weir_run_check_deadline(run);
+        weir_run_unlock(run);
+        unpin(run);
+    }
+    pthread_mutex_unlock(&session->mutex);
+    return next;
+}
+
+weir_status weir_session_take_run(weir_session *session, weir_cached_plan *cached, bool is_direct, weir_run_state **out)
 {
     weir_status status = WEIR_STATUS_OK;
     weir_run_state *run = NULL;
@@ -445,6 +557,7 @@ weir_status weir_session_take_run(weir_session *session, weir_cached_plan *cache
     }
     if (weir_ok(status)) {
         run->cached = cached;
+        run->is_direct = is_direct;
         link_active(session, run);
         *out = run;
     }
@@ -455,20 +568,13 @@ weir_status weir_session_take_run(weir_session *session, weir_cached_plan *cache
 void weir_session_give_run(weir_run_state *run, bool keep)
 {
     weir_session *session = run->session;
-    weir_cached_plan *cached = run->cached;
-    if (!run->is_direct)
-        weir_session_forget(run);
-    weir_run_reset(run);
     pthread_mutex_lock(&session->mutex);
-    unlink_active(session, run);
-    bool is_kept = keep && cached->num_idle < MOST_IDLE_RUNS;
-    if (is_kept) {
-        run->next = cached->idle;
-        cached->idle = run;
-        cached->num_idle++;
-    }
-    cached->users--;
+    bool is_pinned = run->pins > 0;
+    run->is_given_back = is_pinned;
+    run->may_be_kept = keep;
+    if (!is_pinned)
+        unlink_active(session, run);
     pthread_mutex_unlock(&session->mutex);
-    if (!is_kept)
-        weir_run_destroy(run);
+    if (!is_pinned)
+        put_away(run, keep);
 }

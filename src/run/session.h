@@ -28,6 +28,7 @@ typedef struct weir_worker {
     int queue;
     pthread_t thread;
     bool is_started;
+    weir_run_state *walking; /* what it looks at now */
     weir_run_state *first, *last; /* posted runs */
 } weir_worker;
 
@@ -56,6 +57,10 @@ struct weir_session {
     weir_worker *workers;        /* [queues] */
     int num_workers;
     bool workers_stop;
+    pthread_cond_t watcher_wake;
+    pthread_t watcher;           /* sees to deadlines of runs that nobody waits for */
+    bool watcher_is_started;
+    int64_t watch_ns;            /* when it looks again; 0: when it is told to */
     _Atomic bool measures;
     weir_time_sums sums;         /* guarded by mutex */
 };
@@ -64,6 +69,9 @@ struct weir_session {
 WEIR_WARN_UNUSED weir_status weir_session_device_options(const weir_session_options *options, weir_device_options *out);
 
 WEIR_WARN_UNUSED weir_status weir_workers_init(weir_session *session);
+
+/* Has deadlines looked at when this time has come. */
+void weir_workers_watch(weir_session *session, int64_t deadline_ns);
 void weir_workers_stop(weir_session *session);  /* ends the threads */
 void weir_workers_clear(weir_session *session); /* after that, when no run is left */
 
@@ -74,7 +82,8 @@ WEIR_WARN_UNUSED weir_status weir_session_plan(weir_session *session, const weir
 void weir_session_release_plan(weir_session *session, weir_cached_plan *cached);
 
 /* A run of the plan, idle or new, registered as active; FAILED_PRECONDITION when the session is closed. */
-WEIR_WARN_UNUSED weir_status weir_session_take_run(weir_session *session, weir_cached_plan *cached, weir_run_state **out);
+WEIR_WARN_UNUSED weir_status weir_session_take_run(weir_session *session, weir_cached_plan *cached, bool is_direct,
+                                                   weir_run_state **out);
 
 /* Gives it back (idle: kept for the next time) or frees it. The run must be done. */
 void weir_session_give_run(weir_run_state *run, bool keep);
@@ -82,6 +91,12 @@ void weir_session_give_run(weir_run_state *run, bool keep);
 /* Registers a run of a step as active for the time of one run. */
 WEIR_WARN_UNUSED weir_status weir_session_register(weir_run_state *run);
 void weir_session_unregister(weir_run_state *run);
+
+/* A run that perhaps nobody waits for: the session ends it when its deadline has come. */
+void weir_session_watch(weir_run_state *run);
+
+/* Ends the runs whose deadline has come; returns the next one, or 0. */
+int64_t weir_session_check_deadlines(weir_session *session);
 
 /* Checks feeds against their outputs. */
 WEIR_WARN_UNUSED weir_status weir_check_feed(weir_output output, const weir_tensor *value);

@@ -179,7 +179,8 @@ static weir_status read_variables(weir_step *step)
 static weir_status check_results(const weir_step *step)
 {
     for (int i = 0; i < step->num_results; i++) {
-        if (weir_step_result(step, i) == NULL)
+        bool has_slot = step->results[i].slot != NULL;
+        if (weir_step_result(step, i) == NULL || (has_slot && !weir_run_is_live(step->run, step->results[i].port)))
             return weir_fail(WEIR_INVALID_ARGUMENT,
                              "Fetch '%s:%d' has no value: it is on the side of a conditional that was not taken",
                              step->run->plan->nodes[step->results[i].port.node].node->name,
@@ -195,10 +196,12 @@ weir_status weir_step_run(weir_step *step)
     if (atomic_load_explicit(&step->session->measures, memory_order_relaxed))
         (void)!weir_ok(weir_metadata_begin(run));
     run->deadline_ns = step->timeout_ms > 0 ? weir_now_ns() + step->timeout_ms * 1000000 : 0;
+    if (!run->is_direct)
+        weir_run_drop_results(run);
     weir_run_begin(run, step->feeds);
     (void)weir_run_join(run, 0);
     weir_status status = WEIR_STATUS_OK;
-    if (__builtin_expect(run->error.code != WEIR_OK, 0)) {
+    if (__builtin_expect(run->is_stopped, 0)) {
         pthread_mutex_lock(&run->mutex);
         status = weir_error_status(&run->error);
         pthread_mutex_unlock(&run->mutex);

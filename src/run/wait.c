@@ -54,6 +54,7 @@ static weir_status prepare(weir_run_state *run, weir_segment_run *segment, weir_
 static void link_wait(weir_run_state *run, weir_waiting *waiting)
 {
     waiting->is_active = true;
+    waiting->is_starting = true;
     waiting->previous = NULL;
     waiting->next = run->waits;
     if (run->waits != NULL)
@@ -188,6 +189,7 @@ static weir_status begin_wait(weir_run_state *run, weir_segment_run *segment, we
 
 void weir_run_wait_start(weir_run_state *run, weir_segment_run *segment)
 {
+    weir_iteration *iteration = segment->iteration;
     weir_waiting *waiting = NULL;
     weir_status status = begin_wait(run, segment, &waiting);
     if (!weir_ok(status)) {
@@ -199,21 +201,22 @@ void weir_run_wait_start(weir_run_state *run, weir_segment_run *segment)
     }
     const weir_plan_node *node = &run->plan->nodes[waiting->node];
     pthread_mutex_lock(&run->mutex);
-    run->root.outstanding++; /* the wait may end, and the run with it, before start returns */
-    run->root_iteration.outstanding++;
+    iteration->outstanding++; /* the wait may end, and the run with it, before start returns */
+    iteration->frame->outstanding++;
     link_wait(run, waiting);
     pthread_mutex_unlock(&run->mutex);
     status = segment->segment->kind == WEIR_KIND_WAIT ? node->kernel->start(&waiting->wait) : start_receive(waiting);
     if (!weir_ok(status))
         end_wait(&waiting->wait, status, false);
     pthread_mutex_lock(&run->mutex);
-    bool must_cancel = waiting->is_active && run->is_stopped && !waiting->is_cancelled && waiting->wait.cancel != NULL;
-    waiting->is_cancelled = waiting->is_cancelled || must_cancel;
+    bool must_cancel = waiting->is_active && run->is_stopped && waiting->wait.cancel != NULL;
+    waiting->is_starting = false;
+    waiting->is_cancelled = must_cancel;
     pthread_mutex_unlock(&run->mutex);
     if (must_cancel)
         waiting->wait.cancel(&waiting->wait);
     pthread_mutex_lock(&run->mutex);
-    weir_iteration_settle(run, &run->root_iteration);
+    weir_iteration_settle(run, iteration);
     pthread_mutex_unlock(&run->mutex);
 }
 
@@ -226,7 +229,7 @@ void weir_run_describe_waits(weir_run_state *run, weir_text *text)
             continue;
         weir_text_append(text, "%snode '%s' (op %s) waits since %" PRId64 " ms for %s", count > 1 ? "; " : "",
                          at->wait.call.node->name, at->wait.call.node->op->name, (now - at->since_ns) / 1000000,
-                         at->wait.what[0] != '\0' ? at->wait.what : "its turn");
+                         !at->is_starting && at->wait.what[0] != '\0' ? at->wait.what : "its turn");
     }
     if (count > 8)
         weir_text_append(text, "; and %d more", count - 8);
@@ -300,17 +303,22 @@ weir_status weir_run_transfer(weir_run_state *run, weir_segment_run *segment, bo
     const weir_segment *at = segment->segment;
     weir_device *device = run->plan->devices->items[at->device];
     int64_t start = run->metadata != NULL ? weir_now_ns() : 0;
-    for (int i = at->first; i < at->first + at->count; i++) {
+    weir_status status = WEIR_STATUS_OK;
+    for (int i = at->first; weir_ok(status) && i < at->first + at->count; i++) {
         const weir_plan_node *node = &run->plan->nodes[run->plan->order[i]];
         if (node->num_inputs > 0)
-            WEIR_TRY(transfer_value(run, segment->iteration, node, &is_async));
-        if (run->metadata != NULL)
-            WEIR_TRY(weir_run_note_time(run, run->plan->order[i], at->device, start));
+            status = transfer_value(run, segment->iteration, node, &is_async);
+        if (weir_ok(status) && run->metadata != NULL)
+            status = weir_run_note_time(run, run->plan->order[i], at->device, start);
     }
     if (!is_async)
-        return WEIR_STATUS_OK;
-    *is_done = false;
-    weir_status status = device->driver->notify(device, transferred, segment);
-    *is_done = !weir_ok(status);
-    return status;
+        return status;
+    if (!weir_ok(status)) { /* the copies that were appended go on */
+        pthread_mutex_lock(&run->mutex);
+        weir_run_fail(run, status);
+        pthread_mutex_unlock(&run->mutex);
+    }
+    weir_status noted = device->driver->notify(device, transferred, segment);
+    *is_done = !weir_ok(noted);
+    return weir_ok(status) ? noted : status;
 }

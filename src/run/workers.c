@@ -1,6 +1,6 @@
 /*
  * Threads of a session, one for each queue: they walk runs that nobody waits for, and the queues of further devices. They
- * are started when first needed and also see to the deadlines of such runs.
+ * are started when first needed. One more thread sees to the deadlines of such runs.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +14,7 @@ weir_status weir_workers_init(weir_session *session)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&session->workers_mutex, NULL);
     pthread_cond_init(&session->workers_wake, &attributes);
+    pthread_cond_init(&session->watcher_wake, &attributes);
     pthread_cond_init(&session->workers_released, NULL);
     pthread_condattr_destroy(&attributes);
     for (int d = 0; d < session->devices.count; d++)
@@ -38,6 +39,7 @@ static weir_run_state *next_run(weir_worker *worker)
         worker->last = NULL;
     run->queues[worker->queue].is_posted = false;
     run->holders++;
+    worker->walking = run;
     return run;
 }
 
@@ -52,26 +54,72 @@ static void *work(void *context)
         weir_run_walk(run, worker->queue);
         weir_run_unlock(run);
         pthread_mutex_lock(&session->workers_mutex);
-        if (--run->holders == 0)
+        if (worker->walking == run && --run->holders == 0) /* else it has been put away by its callback */
             pthread_cond_broadcast(&session->workers_released);
+        worker->walking = NULL;
     }
     pthread_mutex_unlock(&session->workers_mutex);
     return NULL;
 }
 
-/* With the workers' mutex held. */
-static bool start_worker(weir_worker *worker)
+static bool start_thread(pthread_t *thread, void *(*function)(void *context), void *context)
 {
-    if (worker->is_started)
-        return true;
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    worker->is_started = pthread_create(&worker->thread, NULL, work, worker) == 0;
+    bool is_started = pthread_create(thread, NULL, function, context) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_started;
+}
+
+/* With the workers' mutex held. */
+static bool start_worker(weir_worker *worker)
+{
+    worker->is_started = worker->is_started || start_thread(&worker->thread, work, worker);
     return worker->is_started;
 }
+
+/* ---- Deadlines ---- */
+
+static void *watch(void *context)
+{
+    weir_session *session = context;
+    pthread_mutex_lock(&session->workers_mutex);
+    while (!session->workers_stop) {
+        int64_t until = session->watch_ns;
+        if (until == 0) {
+            pthread_cond_wait(&session->watcher_wake, &session->workers_mutex);
+            continue;
+        }
+        if (weir_now_ns() < until) {
+            struct timespec time = {until / 1000000000, until % 1000000000};
+            (void)pthread_cond_timedwait(&session->watcher_wake, &session->workers_mutex, &time);
+            continue;
+        }
+        session->watch_ns = 0;
+        pthread_mutex_unlock(&session->workers_mutex);
+        int64_t next = weir_session_check_deadlines(session);
+        pthread_mutex_lock(&session->workers_mutex);
+        if (next > 0 && (session->watch_ns == 0 || next < session->watch_ns))
+            session->watch_ns = next;
+    }
+    pthread_mutex_unlock(&session->workers_mutex);
+    return NULL;
+}
+
+void weir_workers_watch(weir_session *session, int64_t deadline_ns)
+{
+    pthread_mutex_lock(&session->workers_mutex);
+    if (session->watch_ns == 0 || deadline_ns < session->watch_ns) {
+        session->watch_ns = deadline_ns;
+        pthread_cond_signal(&session->watcher_wake);
+    }
+    session->watcher_is_started = session->watcher_is_started || start_thread(&session->watcher, watch, session);
+    pthread_mutex_unlock(&session->workers_mutex);
+}
+
+/* ---- Runs to be walked ---- */
 
 void weir_session_post(weir_run_state *run, int queue)
 {
@@ -117,6 +165,13 @@ void weir_session_forget(weir_run_state *run)
         if (run->queues != NULL && run->queues[q].is_posted)
             unpost(&session->workers[q], run);
     }
+    for (int q = 0; q < session->num_workers; q++) {
+        weir_worker *worker = &session->workers[q];
+        if (worker->walking == run && pthread_equal(worker->thread, pthread_self())) {
+            worker->walking = NULL; /* called from the run's own callback: it looks no further */
+            run->holders--;
+        }
+    }
     while (run->holders > 0)
         pthread_cond_wait(&session->workers_released, &session->workers_mutex);
     pthread_mutex_unlock(&session->workers_mutex);
@@ -127,7 +182,10 @@ void weir_workers_stop(weir_session *session)
     pthread_mutex_lock(&session->workers_mutex);
     session->workers_stop = true;
     pthread_cond_broadcast(&session->workers_wake);
+    pthread_cond_broadcast(&session->watcher_wake);
     pthread_mutex_unlock(&session->workers_mutex);
+    if (session->watcher_is_started)
+        pthread_join(session->watcher, NULL);
     for (int q = 0; session->workers != NULL && q < session->num_workers; q++) {
         if (session->workers[q].is_started)
             pthread_join(session->workers[q].thread, NULL);
@@ -139,5 +197,6 @@ void weir_workers_clear(weir_session *session)
     weir_release(session->workers);
     pthread_cond_destroy(&session->workers_released);
     pthread_cond_destroy(&session->workers_wake);
+    pthread_cond_destroy(&session->watcher_wake);
     pthread_mutex_destroy(&session->workers_mutex);
 }
