@@ -76,6 +76,9 @@ int main(int argc, char **argv)
     for (const command *at = commands; at->name != NULL; at++) {
         if (strcmp(argv[1], at->name) != 0)
             continue;
+        char shown[64]; /* as help names the program */
+        snprintf(shown, sizeof shown, "weir %s", at->name);
+        argv[1] = shown;
         weir_status status = at->run(argc - 1, argv + 1);
         if (!weir_ok(status))
             fprintf(stderr, "weir %s: %s\n", at->name, weir_status_text(status));
