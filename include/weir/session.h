@@ -25,17 +25,19 @@ typedef struct weir_session_options {
     bool allow_soft_placement; /* a device that is not there, or has no kernel, gives way to one that can do it */
     int threads;               /* of the thread team of each CPU device; 0: the cores that affinity and cgroup allow */
     int cpu_devices;           /* "/cpu:0", "/cpu:1" ...; 0: one */
-    int sim_gpus;              /* simulated accelerators "/gpu:0" ...; 0: what WEIR_SIM_GPUS says, else none; -1: none */
-    int64_t sim_memory_bytes;  /* memory of each; 0: 1 GiB */
-    int sim_delay_us;          /* longest random delay before each command of a simulated stream; 0: none */
+    int sim_gpus;             /* simulated accelerators "/gpu:0" ...; 0: what WEIR_SIM_GPUS says, else none; -1: none */
+    int64_t sim_memory_bytes; /* memory of each; 0: 1 GiB */
+    int sim_delay_us;         /* longest random delay before each command of a simulated stream; 0: none */
     double per_process_gpu_memory_fraction; /* 0 < f <= 1 of an accelerator's memory; 0: all of it */
-    bool allow_growth;         /* take accelerator memory as it is needed instead of at once */
-    const char *visible_device_list; /* "1,0": accelerators in this order; NULL: as CUDA_VISIBLE_DEVICES says, else all */
-    int64_t timeout_ms;        /* for each run that says none itself; 0: no limit */
-    const char *disabled_passes; /* names of planner passes, separated by commas ("fuse,fold"); weir_pass_names lists them */
-    bool stop_at_nan;          /* a run fails at the first node that makes a NaN or infinity, naming it */
-    int max_plans;             /* plans kept, the least recently used goes first; 0: 64 */
-    int max_layouts;           /* layouts kept for each part of a plan, one per set of shapes; 0: 16 */
+    bool allow_growth;                      /* take accelerator memory as it is needed instead of at once */
+    const char
+        *visible_device_list; /* "1,0": accelerators in this order; NULL: as CUDA_VISIBLE_DEVICES says, else all */
+    int64_t timeout_ms;       /* for each run that says none itself; 0: no limit */
+    const char
+        *disabled_passes; /* names of planner passes, separated by commas ("fuse,fold"); weir_pass_names lists them */
+    bool stop_at_nan;     /* a run fails at the first node that makes a NaN or infinity, naming it */
+    int max_plans;        /* plans kept, the least recently used goes first; 0: 64 */
+    int max_layouts;      /* layouts kept for each part of a plan, one per set of shapes; 0: 16 */
 } weir_session_options;
 
 /* A session on a graph, which must outlive it. options may be NULL. The graph's own error, if it has one, is returned (and
@@ -120,8 +122,8 @@ typedef struct weir_run_arrays {
     int num_fetches;
     weir_node *const *targets;
     int num_targets;
-    int64_t timeout_ms;              /* 0: the session's; DEADLINE_EXCEEDED says who waited for what */
-    weir_run_metadata **metadata;    /* NULL: none is gathered, at no cost; else set to an owned one */
+    int64_t timeout_ms;           /* 0: the session's; DEADLINE_EXCEEDED says who waited for what */
+    weir_run_metadata **metadata; /* NULL: none is gathered, at no cost; else set to an owned one */
 } weir_run_arrays;
 
 WEIR_API WEIR_WARN_UNUSED weir_status weir_run_with_arrays(weir_session *session, const weir_run_arrays *run);
@@ -167,8 +169,8 @@ WEIR_API void weir_run_free(weir_pending_run *run);
 typedef struct weir_partial_run weir_partial_run;
 
 /* Names all that will be fed, fetched and done. Returns owned. */
-WEIR_API WEIR_WARN_UNUSED weir_status weir_partial_run_new(weir_session *session, const weir_output *feeds, int num_feeds,
-                                                           const weir_output *fetches, int num_fetches,
+WEIR_API WEIR_WARN_UNUSED weir_status weir_partial_run_new(weir_session *session, const weir_output *feeds,
+                                                           int num_feeds, const weir_output *fetches, int num_fetches,
                                                            weir_node *const *targets, int num_targets,
                                                            weir_partial_run **out);
 
@@ -239,7 +241,8 @@ WEIR_API WEIR_WARN_UNUSED weir_status weir_run_metadata_serialize(const weir_run
                                                                   size_t *size);
 
 /* A trace for chrome://tracing or Perfetto, as JSON into a file. */
-WEIR_API WEIR_WARN_UNUSED weir_status weir_run_metadata_write_trace(const weir_run_metadata *metadata, const char *path);
+WEIR_API WEIR_WARN_UNUSED weir_status weir_run_metadata_write_trace(const weir_run_metadata *metadata,
+                                                                    const char *path);
 
 /* Where the time of a run went, in seconds. */
 typedef struct weir_time_sums {

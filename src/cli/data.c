@@ -123,7 +123,8 @@ static weir_status get_mnist(void)
     const char *folder = flags.folder != NULL ? flags.folder : standard;
     if (flags.mirror == NULL && find_on_machine(folder))
         return WEIR_STATUS_OK;
-    weir_status status = flags.download ? download_all(folder) : weir_fail(WEIR_NOT_FOUND, "The digits are not on this machine");
+    weir_status status =
+        flags.download ? download_all(folder) : weir_fail(WEIR_NOT_FOUND, "The digits are not on this machine");
     if (weir_ok(status)) {
         printf("%s\n", folder);
         return status;
@@ -140,7 +141,8 @@ static weir_status get_mnist(void)
 weir_status command_data(int argc, char **argv)
 {
     static const weir_flag table[] = {
-        WEIR_FLAG_HEADING("weir data mnist: makes sure the handwritten digits are on this machine; prints their folder."),
+        WEIR_FLAG_HEADING(
+            "weir data mnist: makes sure the handwritten digits are on this machine; prints their folder."),
         WEIR_FLAG_STRING("folder", &flags.folder, "where they are put (default: weir/mnist in the user's cache)"),
         WEIR_FLAG_STRING("mirror", &flags.mirror, "URL of the folder to download from; several: with commas"),
         WEIR_FLAG_BOOLEAN("download", &flags.download, "download what is missing"),
@@ -151,7 +153,8 @@ weir_status command_data(int argc, char **argv)
     if (help_asked)
         return WEIR_STATUS_OK;
     if (argc != 2 || strcmp(argv[1], "mnist") != 0)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "%s%s%s: 'weir data mnist' is what there is", argc > 1 ? "'" : "no data set is named",
-                         argc > 1 ? argv[1] : "", argc > 1 ? "' is no data set" : "");
+        return weir_fail(WEIR_INVALID_ARGUMENT, "%s%s%s: 'weir data mnist' is what there is",
+                         argc > 1 ? "'" : "no data set is named", argc > 1 ? argv[1] : "",
+                         argc > 1 ? "' is no data set" : "");
     return get_mnist();
 }

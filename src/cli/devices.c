@@ -21,7 +21,8 @@ weir_status command_devices(int argc, char **argv)
     static const weir_flag table[] = {
         WEIR_FLAG_HEADING("Lists the devices of this machine, and why a driver has none."),
         WEIR_FLAG_INTEGER_IN("cpu_devices", &flags.cpu_devices, 0, 256, "CPU devices to cut the cores into (0: one)"),
-        WEIR_FLAG_INTEGER_IN("sim_gpus", &flags.sim_gpus, 0, 64, "simulated GPUs (0: as WEIR_SIM_GPUS says, else none)"),
+        WEIR_FLAG_INTEGER_IN("sim_gpus", &flags.sim_gpus, 0, 64,
+                             "simulated GPUs (0: as WEIR_SIM_GPUS says, else none)"),
         WEIR_FLAGS_END,
     };
     bool help_asked = false;

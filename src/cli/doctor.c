@@ -31,8 +31,12 @@ static void print_processor(void)
     __builtin_cpu_init();
     bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
-    printf("processor\n  %-22s %s\n", "kernels for", v4 ? "x86-64-v4 (AVX-512)" : v3 ? "x86-64-v3 (AVX2, FMA)" : "x86-64-v2");
+              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+              __builtin_cpu_supports("avx512cd");
+    printf("processor\n  %-22s %s\n", "kernels for",
+           v4   ? "x86-64-v4 (AVX-512)"
+           : v3 ? "x86-64-v3 (AVX2, FMA)"
+                : "x86-64-v2");
 #else
     printf("processor\n  %-22s %s\n", "kernels for", "any processor (plain C)");
 #endif
@@ -44,7 +48,8 @@ static weir_status print_machine(void)
     int count = 0;
     WEIR_TRY(weir_list_devices(NULL, &device, 1, &count));
     printf("  %-22s %ld, of which this process may use %d\n", "cores", sysconf(_SC_NPROCESSORS_ONLN), device.threads);
-    printf("memory\n  %-22s %.1f GiB\n", "physical", (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / (1 << 30));
+    printf("memory\n  %-22s %.1f GiB\n", "physical",
+           (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / (1 << 30));
     printf("limits\n");
     print_limit("address space", RLIMIT_AS, 1 << 30, " GiB");
     print_limit("open files", RLIMIT_NOFILE, 1, "");
@@ -58,13 +63,14 @@ static void print_libraries(void)
     int count = weir_list_libraries(libraries, 16);
     printf("libraries\n");
     for (int i = 0; i < count && i < 16; i++)
-        printf("  %-22s %s%s%s\n", libraries[i].name, libraries[i].is_present ? "yes" : "no", libraries[i].note[0] != '\0' ? ": " : "",
-               libraries[i].note);
+        printf("  %-22s %s%s%s\n", libraries[i].name, libraries[i].is_present ? "yes" : "no",
+               libraries[i].note[0] != '\0' ? ": " : "", libraries[i].note);
 }
 
 static void print_environment(void)
 {
-    static const char *const names[] = {"WEIR_DATA_DIR", "WEIR_SIM_GPUS", "CUDA_VISIBLE_DEVICES", "TF_CPP_MIN_LOG_LEVEL"};
+    static const char *const names[] = {"WEIR_DATA_DIR", "WEIR_SIM_GPUS", "CUDA_VISIBLE_DEVICES",
+                                        "TF_CPP_MIN_LOG_LEVEL"};
     printf("environment\n");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
@@ -75,7 +81,8 @@ static void print_environment(void)
 weir_status command_doctor(int argc, char **argv)
 {
     static const weir_flag table[] = {
-        WEIR_FLAG_HEADING("Shows libraries, processor tiers and limits that training on this machine depends on."), WEIR_FLAGS_END};
+        WEIR_FLAG_HEADING("Shows libraries, processor tiers and limits that training on this machine depends on."),
+        WEIR_FLAGS_END};
     bool help_asked = false;
     WEIR_TRY(weir_flags_parse(table, &argc, argv, stdout, &help_asked));
     if (help_asked)

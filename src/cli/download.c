@@ -5,8 +5,8 @@
 
 #include <curl/curl.h>
 #include <errno.h>
-#include <openssl/evp.h>
 #include <inttypes.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,12 +67,13 @@ bool download_is_there(const char *folder, const download *wanted)
 
 typedef struct progress {
     const download *wanted;
-    int64_t start;    /* bytes that were there before */
-    int shown;        /* percent */
+    int64_t start; /* bytes that were there before */
+    int shown;     /* percent */
     bool is_terminal;
 } progress;
 
-static int show_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t upload_total, curl_off_t upload_now)
+static int show_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t upload_total,
+                         curl_off_t upload_now)
 {
     (void)total;
     (void)upload_total;

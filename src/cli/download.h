@@ -9,9 +9,9 @@
 #include <weir/status.h>
 
 typedef struct download {
-    const char *name;       /* file name, the same at every mirror and on disk */
+    const char *name; /* file name, the same at every mirror and on disk */
     int64_t size_bytes;
-    const char *md5;        /* 32 hexadecimal digits */
+    const char *md5; /* 32 hexadecimal digits */
 } download;
 
 /* True when the file is in the folder, whole and right. */

@@ -10,7 +10,8 @@
 
 weir_status command_version(int argc, char **argv)
 {
-    static const weir_flag table[] = {WEIR_FLAG_HEADING("Prints the version of the weir command and of its library."), WEIR_FLAGS_END};
+    static const weir_flag table[] = {WEIR_FLAG_HEADING("Prints the version of the weir command and of its library."),
+                                      WEIR_FLAGS_END};
     bool help_asked = false;
     WEIR_TRY(weir_flags_parse(table, &argc, argv, stdout, &help_asked));
     if (help_asked)
