@@ -422,9 +422,17 @@ static void bench_layers(void)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int batch = shapes[i][0], size = shapes[i][1], channels = shapes[i][2];
         const int64_t count = (int64_t)batch * size * size * channels;
-        layer l = {.pooling = {.type = WEIR_FLOAT, .batch = batch, .in_height = size, .in_width = size,
-                               .channels = channels, .window_height = 2, .window_width = 2, .out_height = size / 2,
-                               .out_width = size / 2, .stride_height = 2, .stride_width = 2},
+        layer l = {.pooling = {.type = WEIR_FLOAT,
+                               .batch = batch,
+                               .in_height = size,
+                               .in_width = size,
+                               .channels = channels,
+                               .window_height = 2,
+                               .window_width = 2,
+                               .out_height = size / 2,
+                               .out_width = size / 2,
+                               .stride_height = 2,
+                               .stride_width = 2},
                    .norm = {.rows = count / channels, .channels = channels, .epsilon = 1e-3f, .training = true}};
         l.x = numbers(count);
         l.y = numbers(count);

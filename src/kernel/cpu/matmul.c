@@ -6,7 +6,8 @@
  * neither operand has to be repacked unless B is transposed or a row stride would make cache lines collide. Routes:
  *
  *     TILES     the general one: column blocks one tile wide, row blocks, chunks of k
- *     WIDE      one or two rows: each row of B is read once, from left to right
+ *     WIDE      one or two rows: each row of B is read once
+ *     OUTER     one or two long rows, or k below 5: some rows of B at a time are added to C's rows, from left to right
  *     DOT       lanes along k where A and B are both contiguous in k and one of m, n is small
  *     SIDEWAYS  lanes along m where A is contiguous in m and n is below a vector: C's transpose is computed, and turned
  *     GENERIC   plain loops: every type but float, and k = 0
@@ -20,15 +21,18 @@
 #include "kernel/cpu/matmul_generic.h"
 #include "kernel/cpu/matmul_tile.h"
 
-enum { ROUTE_GENERIC, ROUTE_TILES, ROUTE_WIDE, ROUTE_DOT, ROUTE_SIDEWAYS };
+enum { ROUTE_GENERIC, ROUTE_TILES, ROUTE_WIDE, ROUTE_OUTER, ROUTE_DOT, ROUTE_SIDEWAYS };
 
 #define LINE 64 /* bytes */
 #define MOST_BLOCKS 64
+#define LONG_ROW 512     /* floats */
+#define OUTER_COLUMNS 1024 /* in a block: with C's and 8 rows of B the first cache is full */
 #define BLOCK_FLOPS (1 << 20)   /* worth a block of its own */
 #define HIGH_BLOCK 96         /* rows that are worth a panel of B packed for them */
 #define FIRST_CACHE_SETS 64
 #define SECOND_CACHE_SETS 2048
 #define A_ROWS 48 /* of A that are copied together */
+#define OUTER_BLOCK (1 << 15) /* elements of C */
 #define PACKED_BYTES (256 << 10) /* of B that a block packs at a time: it stays in the second cache */
 #define LARGE_BYTES (1 << 20) /* A and B together: they do not stay in the second cache */
 #define MOST_DEPTH 512
@@ -68,6 +72,10 @@ static void normalise(weir_matmul_options *o)
         o->c_row_stride = o->n;
     if (o->batch == 0)
         o->batch = 1;
+    if (o->k == 1 && o->transpose_b && o->b_row_stride == 1) {
+        o->transpose_b = false;
+        o->b_row_stride = o->n;
+    }
     if (o->m == 1 && o->transpose_a && o->a_row_stride == 1) {
         o->transpose_a = false;
         o->a_row_stride = o->k;
@@ -96,6 +104,8 @@ static int choose_route(const weir_matmul_options *o, int lanes)
 {
     if (o->type != WEIR_FLOAT || o->m == 0 || o->n == 0 || o->k == 0)
         return ROUTE_GENERIC;
+    if (!o->transpose_b && (o->k <= 4 || (o->m <= WEIR_WIDE_ROWS && o->n >= LONG_ROW)))
+        return ROUTE_OUTER;
     if (!o->transpose_b && o->m <= WEIR_WIDE_ROWS)
         return ROUTE_WIDE;
     if (!o->transpose_a && o->transpose_b && (o->m <= 12 || o->n <= 12))
@@ -221,6 +231,12 @@ void weir_matmul_prepare(const weir_cpu_kernels *kernels, const weir_matmul_opti
     case ROUTE_WIDE:
         plan->block_columns = (int64_t)tier->wide_vectors * tier->lanes;
         plan->column_blocks = divide_up(o->n, plan->block_columns);
+        break;
+    case ROUTE_OUTER:
+        plan->block_columns = least(o->n, OUTER_COLUMNS);
+        plan->column_blocks = divide_up(o->n, plan->block_columns);
+        cut_rows(plan, o->m * o->n / OUTER_BLOCK, 1);
+        plan->chunk = WEIR_OUTER_DEPTH;
         break;
     case ROUTE_DOT:
         cut_rows(plan, wanted, 5);
@@ -432,6 +448,31 @@ static void run_wide(const weir_matmul_plan *plan, const block_part *part)
     plan->kernels->matmul->wide[part->rows - 1](&t);
 }
 
+static void run_outer(const weir_matmul_plan *plan, const block_part *part)
+{
+    const weir_matmul_options *o = &plan->options;
+    weir_tile_arguments t = {
+        .a_row = o->transpose_a ? 1 : o->a_row_stride,
+        .a_step = o->transpose_a ? o->a_row_stride : 1,
+        .b_row = o->b_row_stride,
+        .c = part->c + part->row * part->c_row + part->column,
+        .c_row = part->c_row,
+        .columns = part->columns,
+        .accumulate = part->accumulate,
+    };
+    for (int64_t start = 0; start < part->depth; start += plan->chunk) {
+        t.depth = least(plan->chunk, part->depth - start);
+        t.a = part->a + part->row * t.a_row + start * t.a_step;
+        t.b = part->b + start * o->b_row_stride + part->column;
+        if (start + t.depth == part->depth) {
+            t.bias = part->bias != NULL ? part->bias + part->column : NULL;
+            t.relu = part->relu;
+        }
+        plan->kernels->matmul->outer(&t, part->rows);
+        t.accumulate = true;
+    }
+}
+
 static void run_dot(const weir_matmul_plan *plan, const block_part *part, const float *turned)
 {
     const weir_matmul_options *o = &plan->options;
@@ -542,6 +583,8 @@ static void run_block(void *context, int64_t block, int lane)
             run_tiles(plan, &part);
         else if (plan->route == ROUTE_WIDE)
             run_wide(plan, &part);
+        else if (plan->route == ROUTE_OUTER)
+            run_outer(plan, &part);
         else if (plan->route == ROUTE_DOT)
             run_dot(plan, &part, run->shared);
         else

@@ -66,7 +66,7 @@ WEIR_INLINE void tile(const weir_tile_arguments *t, const int rows, const int ve
     const int64_t row = t->a_row * 4, row_3 = row * 3, step = t->a_step * 4, b_row = t->b_row;
     const int64_t last = t->columns - (vectors - 1) * WEIR_LANES;
     const part_mask mask = part_of(last);
-    if (t->depth >= 64) /* c should be there when the sums are */
+    if (t->depth * t->runs * t->outers >= 24) /* c should be there when the sums are */
         WEIR_UNROLL for (int i = 0; i < rows; i++) WEIR_UNROLL for (int v = 0; v < vectors; v += 16 / WEIR_LANES)
             __builtin_prefetch(t->c + i * t->c_row + v * WEIR_LANES, 1);
     for (int64_t outer = 0; outer < t->outers; outer++) {
@@ -209,6 +209,58 @@ WEIR_INLINE void wide(const weir_tile_arguments *t, const int rows, const int ve
 WIDE_TILE(1, WIDE)
 WIDE_TILE(2, WIDE)
 
+/* Up to WEIR_OUTER_DEPTH products added to a row of c, from left to right: b's rows are read as long streams. depth is a
+ * constant in every caller. */
+WEIR_INLINE void outer_rows(const weir_tile_arguments *t, int64_t rows, const int depth)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        floats y[WEIR_OUTER_DEPTH];
+        WEIR_UNROLL for (int p = 0; p < depth; p++) y[p] = floats_broadcast(t->a + i * t->a_row + p * t->a_step);
+        for (int64_t j = 0; j < t->columns; j += WEIR_LANES) {
+            const int64_t lanes = t->columns - j < WEIR_LANES ? t->columns - j : WEIR_LANES;
+            floats sum = floats_zero();
+            if (lanes == WEIR_LANES) {
+                WEIR_UNROLL for (int p = 0; p < depth; p++) sum =
+                    floats_fma(floats_load(t->b + p * t->b_row + j), y[p], sum);
+            } else {
+                WEIR_UNROLL for (int p = 0; p < depth; p++) sum =
+                    floats_fma(floats_load_part(t->b + p * t->b_row + j, lanes), y[p], sum);
+            }
+            finish(t, sum, i, j, lanes);
+        }
+    }
+}
+
+static void outer(const weir_tile_arguments *t, int64_t rows)
+{
+    switch (t->depth) {
+    case 1:
+        outer_rows(t, rows, 1);
+        break;
+    case 2:
+        outer_rows(t, rows, 2);
+        break;
+    case 3:
+        outer_rows(t, rows, 3);
+        break;
+    case 4:
+        outer_rows(t, rows, 4);
+        break;
+    case 5:
+        outer_rows(t, rows, 5);
+        break;
+    case 6:
+        outer_rows(t, rows, 6);
+        break;
+    case 7:
+        outer_rows(t, rows, 7);
+        break;
+    default:
+        outer_rows(t, rows, 8);
+        break;
+    }
+}
+
 /* rows x columns dot products at once; real_* of them are wanted, the others repeat the last. */
 WEIR_INLINE void dot_tile(const weir_dot_arguments *t, int64_t i, int64_t j, int64_t real_rows, int64_t real_columns,
                           const int rows, const int columns)
@@ -333,6 +385,7 @@ const weir_matmul_kernels WEIR_TIER_NAME(weir_matmul_kernels) = {
     .tiles = {TILES_1(ENTRY) TILES_2(ENTRY) TILES_3(ENTRY) TILES_4(ENTRY)},
     .wide_vectors = WIDE,
     .wide = {wide_1, wide_2},
+    .outer = outer,
     .dot = dot,
     .copy = copy,
     .pack = pack,

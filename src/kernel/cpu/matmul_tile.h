@@ -15,6 +15,7 @@
 #define WEIR_TILE_ROWS 14
 #define WEIR_TILE_VECTORS 4
 #define WEIR_WIDE_ROWS 2
+#define WEIR_OUTER_DEPTH 8
 
 /* Strides count floats. */
 typedef struct weir_tile_arguments {
@@ -58,6 +59,9 @@ typedef struct weir_matmul_kernels {
      * They end where columns says, reading no further. */
     int wide_vectors;
     weir_tile_function *wide[WEIR_WIDE_ROWS];
+
+    /* Any number of rows and columns, depth 1 .. WEIR_OUTER_DEPTH, no runs. Reads no further than columns. */
+    void (*outer)(const weir_tile_arguments *arguments, int64_t rows);
 
     void (*dot)(const weir_dot_arguments *arguments);
 
