@@ -231,13 +231,31 @@ static weir_variable *variable_of(const weir_plan *plan, weir_port port)
     return value->place == WEIR_PLACE_VARIABLE ? value->variable : NULL;
 }
 
+/* Nodes of conditionals and loops whose outputs are what comes in: a variable's handle stays one. */
+static bool hands_on(const weir_plan_node *node)
+{
+    return node->kind == WEIR_KIND_SWITCH || node->kind == WEIR_KIND_ENTER || node->kind == WEIR_KIND_EXIT ||
+           node->kind == WEIR_KIND_NEXT_ITERATION || node->kind == WEIR_KIND_MERGE;
+}
+
+/* A Merge is a variable only if it is the same one whichever side comes. */
+static bool all_are(const weir_plan *plan, const weir_plan_node *node, const weir_variable *variable)
+{
+    for (int i = 1; node->kind == WEIR_KIND_MERGE && i < node->num_inputs; i++) {
+        if (node->inputs[i].node >= 0 && variable_of(plan, node->inputs[i]) != variable)
+            return false;
+    }
+    return true;
+}
+
 static void follow_variable(weir_plan *plan, const weir_plan_node *node)
 {
     bool passes = node->kind == WEIR_KIND_PASS || node->kind == WEIR_KIND_READ;
     for (int i = 0; i < node->num_outputs; i++) {
         weir_plan_value *value = &plan->values[node->first_value + i];
         int from = passes && i < node->num_inputs ? i : 0;
-        if ((!passes && !value->is_reference) || node->num_inputs == 0 || node->inputs[from].node < 0)
+        bool is_handle = hands_on(node) && value->dtype == WEIR_RESOURCE;
+        if ((!passes && !value->is_reference && !is_handle) || node->num_inputs == 0 || node->inputs[from].node < 0)
             continue;
         const weir_plan_value *input = weir_plan_value_of(plan, node->inputs[from]);
         if (passes && input->place == WEIR_PLACE_CONSTANT) {
@@ -245,12 +263,12 @@ static void follow_variable(weir_plan *plan, const weir_plan_node *node)
             value->constant = input->constant;
         }
         weir_variable *variable = variable_of(plan, node->inputs[from]);
-        if (variable == NULL)
+        if (variable == NULL || !all_are(plan, node, variable))
             continue;
         value->place = WEIR_PLACE_VARIABLE;
         value->variable = variable;
         value->is_reference =
-            node->kind == WEIR_KIND_READ ? false : value->is_reference || (passes && value->dtype == WEIR_RESOURCE);
+            node->kind != WEIR_KIND_READ && (value->is_reference || is_handle || (passes && value->dtype == WEIR_RESOURCE));
     }
 }
 
@@ -302,6 +320,35 @@ static void link_inputs(const builder *b, const weir_node *node, weir_port *inpu
         controls[i] = number_of(b, node->controls[i]);
 }
 
+/* A value that is fed in the place of a variable is no variable. */
+static weir_status check_fed_references(const builder *b, const weir_node *node, const weir_kernel *kernel)
+{
+    for (int i = 0; i < node->num_inputs && i < 32; i++) {
+        bool takes_variable = ((kernel->writes | kernel->reads) >> i & 1) != 0;
+        if (takes_variable && node->inputs[i].node != NULL && find_feed(b, node->inputs[i]) >= 0) {
+            return weir_fail(WEIR_INVALID_ARGUMENT,
+                             "Input %d of node '%s' (op %s) is a variable: a value fed for '%s:%d' cannot take its place", i,
+                             node->name, node->op->name, node->inputs[i].node->name, node->inputs[i].index);
+        }
+    }
+    return WEIR_STATUS_OK;
+}
+
+static weir_status check_variables(const weir_plan *plan, const weir_plan_node *node)
+{
+    if (node->kind != WEIR_KIND_READ && node->kind != WEIR_KIND_CODE)
+        return WEIR_STATUS_OK;
+    uint32_t wanted = node->kind == WEIR_KIND_READ ? 1 : node->kernel->writes | node->kernel->reads;
+    for (int i = 0; i < node->num_inputs && i < 32; i++) {
+        if ((wanted >> i & 1) != 0 && (node->inputs[i].node < 0 || variable_of(plan, node->inputs[i]) == NULL)) {
+            return weir_fail(WEIR_UNIMPLEMENTED,
+                             "Input %d of node '%s' (op %s) must be a variable that is known before the run", i,
+                             node->node->name, node->node->op->name);
+        }
+    }
+    return WEIR_STATUS_OK;
+}
+
 static weir_status add_node(builder *b, const weir_node *node)
 {
     weir_plan *plan = b->plan;
@@ -325,6 +372,7 @@ static weir_status add_node(builder *b, const weir_node *node)
     WEIR_TRY(weir_kernel_find(node, &made.kernel));
     made.kind = kind_of(made.kernel);
     made.is_writer = made.kernel->writes != 0;
+    WEIR_TRY(check_fed_references(b, node, made.kernel));
     if (made.kind == WEIR_KIND_FEED)
         return must_be_fed(node);
     WEIR_TRY(set_frame(plan, &made));
@@ -342,7 +390,7 @@ static weir_status add_node(builder *b, const weir_node *node)
     if (made.kind == WEIR_KIND_VARIABLE)
         return bind_variable(plan, index);
     follow_variable(plan, &plan->nodes[index]);
-    return WEIR_STATUS_OK;
+    return check_variables(plan, &plan->nodes[index]);
 }
 
 static weir_status add_feeds(builder *b)

@@ -562,8 +562,10 @@ static weir_status bind_code(maker *m, int index)
     node_binding b;
     WEIR_TRY(prepare_binding(m, node, &b));
     WEIR_TRY(node->kernel->bind(&b.bind));
-    if (may_work_out(m, node, &b))
+    if (may_work_out(m, node, &b)) {
+        count_uses(m, node); /* a shape may be all that is asked of an input */
         return work_out(m, node, &b);
+    }
     WEIR_TRY(load_inputs(m, node));
     WEIR_TRY(set_outputs(m, node, index, &b));
     if (b.bind.run != NULL && (has_own_output(node, &b) || node->is_writer))

@@ -16,7 +16,11 @@ typedef struct ordering {
     int *edges;
     int *ready;   /* heap of ready nodes that write nothing */
     int *writers; /* heap of ready writers */
-    int num_ready, num_writers;
+    int num_ready, num_writers, num_last;
+    int *last;         /* heap of ready nodes that come after all writers */
+    WEIR_LIST(int) reads; /* of each variable: nodes not yet in the order that read it */
+    weir_map variables;   /* address of the variable (its bytes) -> index in reads, plus 1 */
+    weir_arena arena;
 } ordering;
 
 static bool is_back_edge(const weir_plan *plan, const weir_plan_node *node, int input)
@@ -36,19 +40,29 @@ static bool is_ordered(const weir_plan *plan, const weir_plan_node *node)
 
 /* ---- Heaps of node numbers, smallest first ---- */
 
-static void push(int *heap, int *count, int node)
+static void sift_up(int *heap, int at, int node)
 {
-    int at = (*count)++;
     for (; at > 0 && heap[(at - 1) / 2] > node; at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
     heap[at] = node;
 }
 
-static int pop(int *heap, int *count)
+static void push(int *heap, int *count, int node)
 {
-    int smallest = heap[0];
+    sift_up(heap, (*count)++, node);
+}
+
+/* Takes the node at a place of the heap. */
+static int take(int *heap, int *count, int at)
+{
+    int taken = heap[at];
     int moved = heap[--*count];
-    int at = 0;
+    if (at == *count)
+        return taken;
+    if (at > 0 && heap[(at - 1) / 2] > moved) {
+        sift_up(heap, at, moved);
+        return taken;
+    }
     for (;;) {
         int child = 2 * at + 1;
         if (child >= *count)
@@ -61,7 +75,7 @@ static int pop(int *heap, int *count)
         at = child;
     }
     heap[at] = moved;
-    return smallest;
+    return taken;
 }
 
 /* ---- Edges ---- */
@@ -82,7 +96,9 @@ static weir_status find_edges(ordering *o)
     o->first_edge = weir_allocate(count + 1, sizeof *o->first_edge);
     o->ready = weir_allocate(count, sizeof *o->ready);
     o->writers = weir_allocate(count, sizeof *o->writers);
-    if (o->waiting == NULL || o->first_edge == NULL || o->ready == NULL || o->writers == NULL)
+    o->last = weir_allocate(count, sizeof *o->last);
+    if (o->waiting == NULL || o->first_edge == NULL || o->ready == NULL || o->writers == NULL ||
+        o->last == NULL)
         return weir_fail_memory(count * sizeof(int));
     for (int n = 0; n < plan->num_nodes; n++) {
         const weir_plan_node *node = &plan->nodes[n];
@@ -118,8 +134,100 @@ static void make_ready(ordering *o, int node)
 {
     if (o->plan->nodes[node].is_writer)
         push(o->writers, &o->num_writers, node);
+    else if (o->plan->nodes[node].is_last)
+        push(o->last, &o->num_last, node);
     else
         push(o->ready, &o->num_ready, node);
+}
+
+/* ---- Readers that have not been reached yet ---- */
+
+/* The count of an input that is the memory of a variable and is not written by the node; NULL for others. */
+static int *reads_of(const ordering *o, const weir_plan_node *node, int input)
+{
+    const weir_plan_value *value = weir_plan_value_of(o->plan, node->inputs[input]);
+    bool is_write = node->kernel != NULL && input < 32 && (node->kernel->writes >> input & 1) != 0;
+    if (value->place != WEIR_PLACE_VARIABLE || is_write || node->kind == WEIR_KIND_PASS || node->is_last)
+        return NULL;
+    intptr_t index = (intptr_t)weir_map_get(&o->variables, (const char *)&value->variable, sizeof value->variable);
+    return index > 0 ? &o->reads.items[index - 1] : NULL;
+}
+
+static void note_reads(const ordering *o, int index, int change)
+{
+    const weir_plan_node *node = &o->plan->nodes[index];
+    for (int i = 0; i < node->num_inputs; i++) {
+        int *reads = reads_of(o, node, i);
+        if (reads != NULL)
+            *reads += change;
+    }
+}
+
+/* Only variables that somebody writes have a count. */
+static weir_status count_reads(ordering *o)
+{
+    const weir_plan *plan = o->plan;
+    bool has_writers = false;
+    for (int n = 0; n < plan->num_nodes; n++) {
+        const weir_plan_node *node = &plan->nodes[n];
+        for (int i = 0; node->is_writer && i < node->num_inputs && i < 32; i++) {
+            const weir_plan_value *value = weir_plan_value_of(plan, node->inputs[i]);
+            if ((node->kernel->writes >> i & 1) == 0 || value->variable == NULL ||
+                weir_map_get(&o->variables, (const char *)&value->variable, sizeof value->variable) != NULL)
+                continue;
+            const weir_variable **key = weir_arena_take(&o->arena, 1, sizeof *key);
+            if (key == NULL)
+                return weir_fail_memory(sizeof *key);
+            *key = value->variable;
+            WEIR_TRY(weir_list_add(&o->reads, 0));
+            WEIR_TRY(weir_map_put(&o->variables, (const char *)key, sizeof *key, (void *)(intptr_t)o->reads.count));
+            has_writers = true;
+        }
+    }
+    for (int n = 0; has_writers && n < plan->num_nodes; n++) {
+        if (is_ordered(plan, &plan->nodes[n]))
+            note_reads(o, n, 1);
+    }
+    return WEIR_STATUS_OK;
+}
+
+/* True if somebody else is still to read what the node writes. */
+static bool is_awaited(const ordering *o, int index)
+{
+    const weir_plan_node *node = &o->plan->nodes[index];
+    for (int i = 0; i < node->num_inputs && i < 32; i++) {
+        const weir_plan_value *value = weir_plan_value_of(o->plan, node->inputs[i]);
+        if ((node->kernel->writes >> i & 1) == 0 || value->variable == NULL)
+            continue;
+        intptr_t at = (intptr_t)weir_map_get(&o->variables, (const char *)&value->variable, sizeof value->variable);
+        int own = 0; /* a writer that reads its variable as well */
+        for (int j = 0; j < node->num_inputs; j++)
+            own += reads_of(o, node, j) == &o->reads.items[at - 1];
+        if (o->reads.items[at - 1] > own)
+            return true;
+    }
+    return false;
+}
+
+/* Writers wait until all have read that can; of those that need not wait, or if all must, the first. */
+static int take_writer(ordering *o)
+{
+    int best = is_awaited(o, o->writers[0]) ? -1 : 0;
+    for (int i = 1; best != 0 && i < o->num_writers; i++) {
+        if ((best < 0 || o->writers[i] < o->writers[best]) && !is_awaited(o, o->writers[i]))
+            best = i;
+    }
+    return take(o->writers, &o->num_writers, best < 0 ? 0 : best);
+}
+
+static int take_next(ordering *o)
+{
+    int node = o->num_ready > 0     ? take(o->ready, &o->num_ready, 0)
+               : o->num_writers > 0 ? take_writer(o)
+                                    : take(o->last, &o->num_last, 0);
+    if (o->reads.count > 0)
+        note_reads(o, node, -1);
+    return node;
 }
 
 static weir_status sort(ordering *o)
@@ -136,8 +244,9 @@ static weir_status sort(ordering *o)
     plan->order = weir_arena_take(&plan->arena, (size_t)expected, sizeof *plan->order);
     if (plan->order == NULL)
         return weir_fail_memory((size_t)expected * sizeof *plan->order);
-    while (o->num_ready + o->num_writers > 0) {
-        int node = o->num_ready > 0 ? pop(o->ready, &o->num_ready) : pop(o->writers, &o->num_writers);
+    WEIR_TRY(count_reads(o));
+    while (o->num_ready + o->num_writers + o->num_last > 0) {
+        int node = take_next(o);
         plan->nodes[node].position = plan->num_ordered;
         plan->order[plan->num_ordered++] = node;
         for (int i = o->first_edge[node]; i < o->first_edge[node + 1]; i++) {
@@ -248,5 +357,9 @@ weir_status weir_plan_order(weir_plan *plan)
     weir_release(o.edges);
     weir_release(o.ready);
     weir_release(o.writers);
+    weir_release(o.last);
+    weir_list_clear(&o.reads);
+    weir_map_clear(&o.variables);
+    weir_arena_clear(&o.arena);
     return status;
 }

@@ -114,6 +114,40 @@ static bool keeps_input(const weir_plan_node *node)
     return weir_kind_stands_alone(node->kind);
 }
 
+static weir_status link_control(partition *p, int index, int control)
+{
+    weir_plan *plan = p->plan;
+    weir_plan_node node = plan->nodes[index];
+    int producer = node.controls[control];
+    const weir_plan_node *source = &plan->nodes[producer];
+    if (source->device == node.device || source->kind == WEIR_KIND_FEED || producer >= p->old_nodes)
+        return WEIR_STATUS_OK;
+    int *known = &p->controls[producer * plan->devices->count + node.device];
+    if (*known < 0)
+        WEIR_TRY(add_link(p, WEIR_KIND_TRANSFER, &node, node.device, true, (weir_port){-1, 0}, producer, known));
+    plan->nodes[index].controls[control] = *known;
+    return WEIR_STATUS_OK;
+}
+
+/* Fetches are wanted in host memory. */
+/* Nodes that keep what they are given see the variable when they run: the copy waits for what they wait for. */
+static weir_status copy_for(partition *p, const weir_plan_node *consumer, weir_port *port)
+{
+    int copy = -1;
+    int *controls = weir_arena_take(&p->plan->arena, (size_t)consumer->num_controls, sizeof *controls);
+    if (controls == NULL)
+        return weir_fail_memory((size_t)consumer->num_controls * sizeof *controls);
+    if (consumer->num_controls > 0)
+        memcpy(controls, consumer->controls, (size_t)consumer->num_controls * sizeof *controls);
+    WEIR_TRY(add_link(p, WEIR_KIND_COPY, consumer, p->plan->nodes[port->node].device, false, *port, -1, &copy));
+    p->plan->nodes[copy].controls = controls;
+    p->plan->nodes[copy].num_controls = consumer->num_controls;
+    for (int i = 0; i < consumer->num_controls; i++)
+        WEIR_TRY(link_control(p, copy, i));
+    *port = (weir_port){copy, 0};
+    return WEIR_STATUS_OK;
+}
+
 static weir_status link_input(partition *p, int index, int input)
 {
     weir_plan *plan = p->plan;
@@ -129,8 +163,10 @@ static weir_status link_input(partition *p, int index, int input)
     bool changes_memory = !is_reference && lies_in_host(plan, port) != wants &&
                           !(node.kind == WEIR_KIND_PASS && from_device == node.device);
     bool feed_moves = plan->nodes[port.node].kind == WEIR_KIND_FEED && !is_host(plan, node.device);
-    if (value.place == WEIR_PLACE_VARIABLE && !is_reference && (keeps_input(&node) || crosses || changes_memory))
+    if (value.place == WEIR_PLACE_VARIABLE && !is_reference && (crosses || changes_memory))
         WEIR_TRY(copy_of(p, &port));
+    else if (value.place == WEIR_PLACE_VARIABLE && !is_reference && keeps_input(&node))
+        WEIR_TRY(copy_for(p, &node, &port));
     bool between_accelerators = crosses && !wants && !lies_in_host(plan, port);
     if (between_accelerators)
         WEIR_TRY(bring_to_host(p, &node, &port));
@@ -150,22 +186,6 @@ static weir_status link_input(partition *p, int index, int input)
     return WEIR_STATUS_OK;
 }
 
-static weir_status link_control(partition *p, int index, int control)
-{
-    weir_plan *plan = p->plan;
-    weir_plan_node node = plan->nodes[index];
-    int producer = node.controls[control];
-    const weir_plan_node *source = &plan->nodes[producer];
-    if (source->device == node.device || source->kind == WEIR_KIND_FEED || producer >= p->old_nodes)
-        return WEIR_STATUS_OK;
-    int *known = &p->controls[producer * plan->devices->count + node.device];
-    if (*known < 0)
-        WEIR_TRY(add_link(p, WEIR_KIND_TRANSFER, &node, node.device, true, (weir_port){-1, 0}, producer, known));
-    plan->nodes[index].controls[control] = *known;
-    return WEIR_STATUS_OK;
-}
-
-/* Fetches are wanted in host memory. */
 static weir_status link_fetch(partition *p, int index)
 {
     weir_plan *plan = p->plan;
@@ -173,8 +193,13 @@ static weir_status link_fetch(partition *p, int index)
     weir_plan_value value = *weir_plan_value_of(plan, *port);
     if (value.place == WEIR_PLACE_CONSTANT || lies_in_host(plan, *port))
         return WEIR_STATUS_OK;
-    if (value.place == WEIR_PLACE_VARIABLE) /* an accelerator's: its value as the order of reads and writes has it */
-        WEIR_TRY(copy_of(p, port));
+    if (value.place == WEIR_PLACE_VARIABLE) { /* an accelerator's */
+        weir_plan_node source = plan->nodes[port->node];
+        int copy = -1;
+        WEIR_TRY(add_link(p, WEIR_KIND_COPY, &source, source.device, false, *port, -1, &copy));
+        plan->nodes[copy].is_last = true;
+        *port = (weir_port){copy, 0};
+    }
     weir_plan_node consumer = {.frame = plan->nodes[port->node].frame};
     int made = -1;
     WEIR_TRY(add_link(p, WEIR_KIND_TRANSFER, &consumer, plan->nodes[port->node].device, true, *port, -1, &made));

@@ -85,6 +85,7 @@ typedef struct weir_plan_node {
     int position;                   /* in plan->order */
     bool is_writer;                 /* changes a variable, or state that others see */
     bool is_foldable;               /* its value follows from shapes and constants */
+    bool is_last;                   /* after all writers: the value of a variable that is fetched */
     const struct weir_fused *fused; /* what a fused node stands for; NULL */
 } weir_plan_node;
 
@@ -120,7 +121,8 @@ typedef struct weir_segment {
 typedef struct weir_successor {
     int segment;
     int branch; /* output of a SWITCH that it hangs on; -1: whatever the segment becomes */
-    int input;  /* for a MERGE: which data input this is; -1: order only */
+    int input;  /* for a MERGE: which data input this is; -1: none */
+    bool is_order; /* only the order of reads and writes: it comes alive whatever the segment becomes */
 } weir_successor;
 
 /* A loop frame; frame 0 is the root. */
@@ -176,9 +178,13 @@ static inline bool weir_plan_takes_variable(const weir_plan *plan, const weir_pl
     const weir_plan_value *value = weir_plan_value_of(plan, node->inputs[input]);
     if (value->place != WEIR_PLACE_VARIABLE)
         return false;
-    bool passes = node->kind == WEIR_KIND_PASS || node->kind == WEIR_KIND_READ || node->kind == WEIR_KIND_SWITCH;
-    if (passes)
-        return node->kind == WEIR_KIND_READ || (node->num_outputs > 0 && plan->values[node->first_value].is_reference);
+    bool hands_on = node->kind >= WEIR_KIND_SWITCH && node->kind <= WEIR_KIND_NEXT_ITERATION;
+    if (hands_on && node->kind == WEIR_KIND_SWITCH && input > 0)
+        return false; /* a condition */
+    if (node->kind == WEIR_KIND_PASS || hands_on)
+        return node->num_outputs > 0 && plan->values[node->first_value].is_reference;
+    if (node->kind == WEIR_KIND_READ)
+        return true;
     return input < 32 && node->kernel != NULL && ((node->kernel->writes | node->kernel->reads) >> input & 1) != 0;
 }
 

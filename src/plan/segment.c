@@ -38,6 +38,7 @@ typedef struct access {
 typedef struct edge {
     int from, to;
     int branch, input;
+    bool is_order;
 } edge;
 
 typedef struct cutter {
@@ -274,8 +275,9 @@ static weir_status note_accesses(cutter *c, const weir_plan_node *node, int segm
         int newest = newest_access(c, value->variable);
         for (int at = newest; at >= 0; at = c->accesses.items[at].next) {
             const access *before = &c->accesses.items[at];
-            if (before->segment != segment && (is_write || before->is_write))
-                WEIR_TRY(add_edge(c, (edge){before->segment, segment, -1, -1}));
+            bool is_beside = c->segments.items[before->segment].segment.frame == node->frame; /* iterations have their own */
+            if (before->segment != segment && is_beside && (is_write || before->is_write))
+                WEIR_TRY(add_edge(c, (edge){before->segment, segment, -1, -1, true}));
         }
         WEIR_TRY(note_access(c, (access){value->variable, segment, is_write, newest}));
     }
@@ -337,12 +339,12 @@ static weir_status add_edges_of(cutter *c, int index)
             continue;
         bool branches = plan->nodes[producer].kind == WEIR_KIND_SWITCH && is_data;
         edge made = {from, node->segment, branches ? node->inputs[i].output : -1,
-                     node->kind == WEIR_KIND_MERGE && is_data ? i : -1};
+                     node->kind == WEIR_KIND_MERGE && is_data ? i : -1, false};
         WEIR_TRY(add_edge(c, made));
         /* The memory may be further back than the node that passes it on. */
         int root = is_data ? plan->nodes[weir_plan_value_of(plan, node->inputs[i])->root.node].segment : -1;
         if (root >= 0 && root != from && root != node->segment && made.input < 0)
-            WEIR_TRY(add_edge(c, (edge){root, node->segment, -1, -1}));
+            WEIR_TRY(add_edge(c, (edge){root, node->segment, -1, -1, false}));
     }
     return WEIR_STATUS_OK;
 }
@@ -357,6 +359,8 @@ static int compare_edges(const void *a, const void *b)
         return x->to < y->to ? -1 : 1;
     if (x->branch != y->branch)
         return x->branch < y->branch ? -1 : 1;
+    if (x->is_order != y->is_order)
+        return x->is_order ? 1 : -1;
     return (x->input > y->input) - (x->input < y->input);
 }
 
@@ -378,7 +382,7 @@ static weir_status keep_edges(cutter *c)
         from->num_successors++;
         bool is_merged = plan->segments[at->to].kind == WEIR_KIND_MERGE && at->input >= 0;
         plan->segments[at->to].num_waits += !is_merged; /* a merge does not wait for all its data */
-        kept[count++] = (weir_successor){at->to, at->branch, at->input};
+        kept[count++] = (weir_successor){at->to, at->branch, at->input, at->is_order};
     }
     return WEIR_STATUS_OK;
 }

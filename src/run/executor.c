@@ -493,6 +493,7 @@ void weir_segment_done(weir_run_state *run, weir_segment_run *segment, bool is_d
     for (int i = 0; goes_on && passes && i < plan_segment->num_successors; i++) {
         const weir_successor *edge = &plan_segment->successors[i];
         bool edge_is_dead = is_dead || (edge->branch >= 0 && edge->branch != segment->merged_input);
+        edge_is_dead = edge_is_dead && !edge->is_order;
         weir_segment_arrive(run, &segment->iteration->segments[run->plan->segments[edge->segment].local], edge,
                             edge_is_dead);
     }
