@@ -48,6 +48,7 @@ static weir_status run(void)
     weir_output b = weir_const(weir_on_device(s, "/cpu:0"), WEIR_FLOATS(1, 2, 3), .name = "b");
     weir_output c = weir_add(here, a, b, .name = "c");
     weir_output d = weir_multiply(weir_on_device(s, "/cpu:0"), c, c, .name = "d");
+    WEIR_TRY(weir_program_export(&flags.program, g));
 
     weir_session_options options = weir_program_session(&flags.program);
     options.allow_soft_placement = flags.soft_placement;

@@ -64,12 +64,13 @@ def build_cnn():
     return graph
 
 
-def compare(graph, name, batch):
+def compare(graph, name, batch, **tolerance):
     images, labels = digits(STEPS, batch)
     feeds = {"x:0": images, "y:0": labels}
     theirs = tensorflow_losses(graph, "start", "train", "loss:0", feeds, STEPS)
-    ours = weir_losses(save_graph(name, graph), "start", "train", "loss:0", feeds, STEPS)
-    check_equal(ours, theirs)
+    file = save_graph(name, graph)
+    ours = weir_losses(file, "start", "train", "loss:0", feeds, STEPS)
+    check_losses(ours, theirs, **tolerance)
 
 
 @case
@@ -84,7 +85,7 @@ def mlp_with_resource_variables():
 
 @case
 def cnn_with_batch_norm_and_dropout():
-    compare(build_cnn(), "cnn.pb", 64)
+    compare(build_cnn(), "cnn.pb", 64, exact_steps=4, later=5e-4)
 
 
 @case
