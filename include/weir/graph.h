@@ -261,7 +261,8 @@ WEIR_API weir_node *weir_op_build(weir_scope scope, const char *op, const weir_o
 
 #ifndef __cplusplus
 #define WEIR_INPUTS(...)                                                                                               \
-    .inputs = (const weir_output[]){__VA_ARGS__}, .num_inputs = sizeof((const weir_output[]){__VA_ARGS__}) / sizeof(weir_output)
+    .inputs = (const weir_output[]){__VA_ARGS__},                                                                      \
+    .num_inputs = sizeof((const weir_output[]){__VA_ARGS__}) / sizeof(weir_output)
 #define WEIR_ATTRS(...)                                                                                                \
     .attrs = (const weir_attr[]){__VA_ARGS__}, .num_attrs = sizeof((const weir_attr[]){__VA_ARGS__}) / sizeof(weir_attr)
 /* weir_op(s, "Cumsum", WEIR_INPUTS(x, axis), WEIR_ATTRS(WEIR_ATTR_B("reverse", true)), .name = "c") */

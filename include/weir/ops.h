@@ -119,15 +119,16 @@ WEIR_API weir_output weir_fill_const(weir_scope s, weir_dtype dtype, weir_shape 
 
 /* One input */
 #define WEIR_UNARY_OPS(X)                                                                                              \
-    X(identity) X(stop_gradient) X(negative) X(reciprocal) X(square) X(sqrt) X(rsqrt) X(exp) X(log) X(abs) X(sign)      \
-    X(floor) X(round) X(relu) X(relu6) X(elu) X(sigmoid) X(tanh) X(softplus) X(softmax) X(log_softmax) X(l2_loss)       \
+    X(identity) X(stop_gradient) X(negative) X(reciprocal) X(square) X(sqrt) X(rsqrt) X(exp) X(log) X(abs) X(sign)     \
+    X(floor) X(round) X(relu) X(relu6) X(elu) X(sigmoid) X(tanh) X(softplus) X(softmax) X(log_softmax) X(l2_loss)      \
     X(logical_not) X(zeros_like) X(ones_like) X(shape_op) X(size) X(rank) X(invert_permutation) X(where)
 /* Two inputs (binary ones broadcast) */
 #define WEIR_BINARY_OPS(X)                                                                                             \
-    X(add) X(subtract) X(multiply) X(divide) X(floor_div) X(floor_mod) X(pow) X(maximum) X(minimum)                     \
+    X(add) X(subtract) X(multiply) X(divide) X(floor_div) X(floor_mod) X(pow) X(maximum) X(minimum)                    \
     X(squared_difference) X(equal) X(not_equal) X(greater) X(greater_equal) X(less) X(less_equal) X(logical_and)       \
     X(logical_or) X(bias_add) X(reshape_to) X(fill) X(tile) X(broadcast_to) X(transpose_by) X(pad) X(gather_rows)
-#define WEIR_DECLARE_UNARY(name) WEIR_API weir_output(weir_##name)(weir_scope s, weir_output x, const weir_name_options *options);
+#define WEIR_DECLARE_UNARY(name)                                                                                       \
+    WEIR_API weir_output(weir_##name)(weir_scope s, weir_output x, const weir_name_options *options);
 #define WEIR_DECLARE_BINARY(name)                                                                                      \
     WEIR_API weir_output(weir_##name)(weir_scope s, weir_output x, weir_output y, const weir_name_options *options);
 WEIR_UNARY_OPS(WEIR_DECLARE_UNARY)
@@ -172,7 +173,8 @@ WEIR_API weir_output(weir_in_top_k)(weir_scope s, weir_output predictions, weir_
                                     const weir_name_options *options); /* InTopKV2 */
 WEIR_API weir_output(weir_cumsum)(weir_scope s, weir_output x, int axis, const weir_name_options *options);
 #define WEIR_REDUCE_OPS(X) X(sum) X(mean) X(prod) X(max) X(min) X(all) X(any)
-#define WEIR_DECLARE_REDUCE(name) WEIR_API weir_output(weir_reduce_##name)(weir_scope s, weir_output x, const weir_reduce_options *options);
+#define WEIR_DECLARE_REDUCE(name)                                                                                      \
+    WEIR_API weir_output(weir_reduce_##name)(weir_scope s, weir_output x, const weir_reduce_options *options);
 WEIR_REDUCE_OPS(WEIR_DECLARE_REDUCE)
 WEIR_API weir_output(weir_conv2d_op)(weir_scope s, weir_output x, weir_output filter,
                                      const weir_window_options *options); /* [n,h,w,c] [kh,kw,c,o] */

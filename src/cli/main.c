@@ -49,14 +49,18 @@ static int distance(const char *a, const char *b)
 
 static int unknown_command(const char *word)
 {
-    const command *nearest = &commands[0];
+    const char *nearest = "";
+    int least = 4; /* letters that may differ */
     for (const command *at = commands; at->name != NULL; at++) {
-        if (distance(word, at->name) < distance(word, nearest->name))
-            nearest = at;
+        int letters = distance(word, at->name);
+        if (letters < least) {
+            least = letters;
+            nearest = at->name;
+        }
     }
     fprintf(stderr, "weir: there is no command '%s'", word);
-    if (distance(word, nearest->name) <= 3)
-        fprintf(stderr, "; did you mean '%s'?", nearest->name);
+    if (nearest[0] != '\0')
+        fprintf(stderr, "; did you mean '%s'?", nearest);
     fprintf(stderr, "\n");
     return 2;
 }

@@ -21,9 +21,9 @@ typedef struct weir_attr_def {
     const char *name; /* NULL ends a list */
     weir_attr_kind kind;
     bool has_default;
-    weir_attr_value value;             /* the default */
-    const weir_dtype *allowed_types;   /* ends with WEIR_INVALID_DTYPE; NULL: all */
-    const char *const *allowed_texts;  /* ends with NULL; NULL: all */
+    weir_attr_value value;            /* the default */
+    const weir_dtype *allowed_types;  /* ends with WEIR_INVALID_DTYPE; NULL: all */
+    const char *const *allowed_texts; /* ends with NULL; NULL: all */
     bool has_minimum;
     int64_t minimum; /* of an int, or of a list's length */
 } weir_attr_def;
@@ -58,11 +58,11 @@ WEIR_WARN_UNUSED weir_status weir_infer_broadcast(weir_shape a, weir_shape b, we
 typedef weir_status weir_infer_function(weir_infer *infer);
 
 /* Rules that many ops share. */
-weir_status weir_infer_same(weir_infer *infer);      /* every output as input 0 */
+weir_status weir_infer_same(weir_infer *infer);        /* every output as input 0 */
 weir_status weir_infer_elementwise(weir_infer *infer); /* output 0: broadcast of inputs 0 and 1 */
-weir_status weir_infer_scalar(weir_infer *infer);    /* every output a scalar */
-weir_status weir_infer_unknown(weir_infer *infer);   /* known only when it runs */
-weir_status weir_infer_none(weir_infer *infer);      /* no outputs */
+weir_status weir_infer_scalar(weir_infer *infer);      /* every output a scalar */
+weir_status weir_infer_unknown(weir_infer *infer);     /* known only when it runs */
+weir_status weir_infer_none(weir_infer *infer);        /* no outputs */
 
 /* ---- Gradient ---- */
 
@@ -112,7 +112,7 @@ typedef struct weir_op_def {
     weir_infer_function *infer;
     weir_gradient_kind gradient_kind;
     weir_gradient_function *gradient;
-    bool is_stateful;                /* never folded, merged or removed */
+    bool is_stateful; /* never folded, merged or removed */
     bool is_commutative;
     bool is_aggregate;
     bool allows_uninitialized_input; /* a reference input may not be initialized yet */
@@ -124,24 +124,24 @@ typedef struct weir_op_def {
 #define WEIR_TYPES(...) (const weir_dtype[]){__VA_ARGS__, WEIR_INVALID_DTYPE}
 #define WEIR_TEXTS(...) (const char *const[]){__VA_ARGS__, NULL}
 /* Attribute rows: WEIR_A_TYPE("T", types or NULL), WEIR_A_BOOL("transpose_a", false) ... */
+#define WEIR_A_DEFAULT_(k, ...) .kind = (k), .has_default = true, .value = {.kind = (k), __VA_ARGS__}
+#define WEIR_A_TEXT_(d) WEIR_A_DEFAULT_(WEIR_ATTR_STRING, .s = {(d), sizeof(d) - 1})
 #define WEIR_A_TYPE(n, types) {.name = (n), .kind = WEIR_ATTR_TYPE, .allowed_types = (types)}
 #define WEIR_A_TYPE_OR(n, types, d)                                                                                    \
-    {.name = (n), .kind = WEIR_ATTR_TYPE, .allowed_types = (types), .has_default = true, .value = {.kind = WEIR_ATTR_TYPE, .type = (d)}}
-#define WEIR_A_BOOL(n, d) {.name = (n), .kind = WEIR_ATTR_BOOL, .has_default = true, .value = {.kind = WEIR_ATTR_BOOL, .b = (d)}}
-#define WEIR_A_INT(n, d) {.name = (n), .kind = WEIR_ATTR_INT, .has_default = true, .value = {.kind = WEIR_ATTR_INT, .i = (d)}}
+    {.name = (n), .allowed_types = (types), WEIR_A_DEFAULT_(WEIR_ATTR_TYPE, .type = (d))}
+#define WEIR_A_BOOL(n, d) {.name = (n), WEIR_A_DEFAULT_(WEIR_ATTR_BOOL, .b = (d))}
+#define WEIR_A_INT(n, d) {.name = (n), WEIR_A_DEFAULT_(WEIR_ATTR_INT, .i = (d))}
 #define WEIR_A_INT_MIN(n, least) {.name = (n), .kind = WEIR_ATTR_INT, .has_minimum = true, .minimum = (least)}
-#define WEIR_A_FLOAT(n, d) {.name = (n), .kind = WEIR_ATTR_FLOAT, .has_default = true, .value = {.kind = WEIR_ATTR_FLOAT, .f = (d)}}
-#define WEIR_A_STRING(n, d)                                                                                            \
-    {.name = (n), .kind = WEIR_ATTR_STRING, .has_default = true, .value = {.kind = WEIR_ATTR_STRING, .s = {(d), sizeof(d) - 1}}}
-#define WEIR_A_CHOICE(n, d, texts)                                                                                     \
-    {.name = (n), .kind = WEIR_ATTR_STRING, .has_default = true, .value = {.kind = WEIR_ATTR_STRING, .s = {(d), sizeof(d) - 1}}, .allowed_texts = (texts)}
+#define WEIR_A_FLOAT(n, d) {.name = (n), WEIR_A_DEFAULT_(WEIR_ATTR_FLOAT, .f = (d))}
+#define WEIR_A_STRING(n, d) {.name = (n), WEIR_A_TEXT_(d)}
+#define WEIR_A_CHOICE(n, d, texts) {.name = (n), WEIR_A_TEXT_(d), .allowed_texts = (texts)}
 
 /* ---- Registry: one constant table, defined in op/families.c, names every family ---- */
 
 typedef struct weir_op_family {
     const char *name;
-    const weir_op_def *ops;             /* ends with name NULL */
-    const struct weir_kernel *kernels;  /* ends with op NULL; see exec/kernel.h */
+    const weir_op_def *ops;            /* ends with name NULL */
+    const struct weir_kernel *kernels; /* ends with op NULL; see exec/kernel.h */
 } weir_op_family;
 
 extern const weir_op_family *const weir_op_families[]; /* ends with NULL */
