@@ -142,6 +142,15 @@ static void join_references(placer *p, const weir_node *node)
     }
 }
 
+/* TensorFlow has no GPU kernels for variables of these types. */
+static bool is_variable_of_host(const weir_node *node, const weir_kernel *kernel)
+{
+    if (kernel->role != WEIR_ROLE_VARIABLE && kernel->role != WEIR_ROLE_HANDLE)
+        return false;
+    weir_dtype dtype = weir_node_type(node, "dtype");
+    return dtype == WEIR_INT32 || weir_dtype_is_object(dtype);
+}
+
 static weir_status start_node(placer *p, const weir_node *node)
 {
     group_info *group = &p->groups[node->id - p->first];
@@ -154,6 +163,7 @@ static weir_status start_node(placer *p, const weir_node *node)
         return WEIR_STATUS_OK;
     }
     group->needs_host = !kernel->on_accelerators && kernel->role == WEIR_ROLE_COMPUTE;
+    group->needs_host = group->needs_host || is_variable_of_host(node, kernel);
     if (node->device[0] == '\0')
         return WEIR_STATUS_OK;
     return weir_fail_in(weir_device_name_parse(node->device, &group->request), "node '%s'", node->name);
