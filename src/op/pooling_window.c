@@ -37,7 +37,7 @@ static window_attrs find_attrs(const weir_node *node)
 
 static bool is_text(const weir_attr_value *value, const char *text)
 {
-    return value->s.size == strlen(text) && memcmp(value->s.data, text, value->s.size) == 0;
+    return value != NULL && value->s.size == strlen(text) && memcmp(value->s.data, text, value->s.size) == 0;
 }
 
 /* A list of four numbers; what is missing (dilations of pools) is all ones. */

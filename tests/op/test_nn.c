@@ -68,7 +68,7 @@ static const weir_tensor *get(setting *t, weir_output output)
         fail_msg("%s", weir_status_text(weir_graph_error(t->graph)));
     weir_status status = computation_get(&t->computation, output, &value);
     if (!weir_ok(status))
-        fail_msg("%s: %s", output.node->name, weir_status_text(status));
+        fail_msg("%s: %s", weir_node_name(output.node), weir_status_text(status));
     return value;
 }
 
