@@ -59,7 +59,8 @@ static weir_status run(void)
     WEIR_TRY(add_fed(session, x, y, sum_of_fed));
     WEIR_TRY(weir_run(session, .fetches = {c, d}, .results = {&sum, &squares}));
     WEIR_TRY(weir_tensor_print(sum, stdout));
-    return weir_tensor_print(squares, stdout);
+    WEIR_TRY(weir_tensor_print(squares, stdout));
+    return weir_program_trace(&flags.program, session, &(weir_run_options){.targets = {d.node}});
 }
 
 int main(int argc, char **argv)

@@ -312,6 +312,20 @@ static weir_status train(const network *net, weir_session *session, weir_mnist *
     return WEIR_STATUS_OK;
 }
 
+/* One more step of the first tower, if a trace is wanted. */
+static weir_status trace(const network *net, weir_session *session, weir_mnist *mnist)
+{
+    const tower *first = &net->towers[0];
+    WEIR_AUTO(weir_tensor) *images = NULL;
+    WEIR_AUTO(weir_tensor) *labels = NULL;
+    WEIR_TRY(weir_tensor_new(WEIR_FLOAT, WEIR_SHAPE(flags.batch_size, 784), &images));
+    WEIR_TRY(weir_tensor_new(WEIR_FLOAT, WEIR_SHAPE(flags.batch_size, 10), &labels));
+    WEIR_TRY(weir_mnist_next_batch(mnist, images, labels));
+    return weir_program_trace(
+        &flags.program, session,
+        &(weir_run_options){.feeds = {{first->x, images}, {first->y, labels}}, .targets = {first->train}});
+}
+
 static weir_status run(void)
 {
     double begin = weir_seconds();
@@ -330,6 +344,7 @@ static weir_status run(void)
     WEIR_TRY(weir_run(session, .targets = {net.init}));
     WEIR_TRY(restore(&net, session));
     WEIR_TRY(train(&net, session, mnist));
+    WEIR_TRY(trace(&net, session, mnist));
     double seconds = weir_seconds() - begin;
     if (interrupted) {
         printf("Interrupted after %.1f s; checkpoints of whole epochs are in %s\n", seconds, flags.model_dir);

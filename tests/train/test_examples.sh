@@ -95,10 +95,14 @@ report "mnist_cnn --restore without a checkpoint" "$output"
 
 for program in mnist_towers mnist_towers_async; do
     output=$("$examples/$program" --data_dir "$data" --batch_size=100 --max_epoch=1 --seed 1 --devices /cpu:0,/cpu:1 \
-        --model_dir "$work/$program" 2>&1)
+        --model_dir "$work/$program" --trace "$work/$program.json" 2>&1)
     has "$output" '^Available GPU Number: 0$' '^Epoch:\[0\] \[(5 / 5|10 / 10) \] loos:' '^Epoch-0, TestData Accuracy: ' '^Done$' &&
-        [ -s "$work/$program/model.ckpt-0.index" ]
+        [ -s "$work/$program/model.ckpt-0.index" ] && grep -q '"traceEvents"' "$work/$program.json"
     report "$program" "$output"
+    output=$(WEIR_SIM_GPUS=2 "$examples/$program" --data_dir "$data" --batch_size=100 --max_epoch=1 --seed 1 \
+        --devices /gpu:0,/gpu:1 --model_dir "$work/$program" 2>&1)
+    has "$output" '^Available GPU Number: 2$' '^Epoch-0, TestData Accuracy: ' '^Done$'
+    report "$program on simulated devices" "$output"
     output=$("$examples/$program" --data_dir "$data" --devices /gpu:0,/gpu:1 2>&1)
     [ $? -eq 2 ] && has "$output" 'needs 2 GPUs, and there are 0'
     report "$program without GPUs" "$output"
