@@ -1,7 +1,7 @@
 """What the peers of Weir share: the worker's protocol, the digits, and the numbers of the networks.
 
-A peer calls serve() with its benches: {name: function(threads, mode) that builds it and returns a function that does one
-iteration}. The protocol is that of bench/worker.c.
+A peer calls serve() with its benches: {name: function(threads, mode) that builds it and returns a function that does
+one iteration}. The protocol is that of bench/worker.c.
 """
 import argparse
 import gzip

@@ -266,7 +266,8 @@ def in_new_graph(build, *fixed):
 
 BENCHES = {
     "softmax_sgd_b100": in_new_graph(softmax),
-    **{f"mlp_{name}_b{rows}": in_new_graph(mlp, rows, name == "adam") for name in ("adam", "sgd") for rows in (1, 100, 1024)},
+    **{f"mlp_{name}_b{rows}": in_new_graph(mlp, rows, name == "adam")
+       for name in ("adam", "sgd") for rows in (1, 100, 1024)},
     "cnn_adam_b1024": in_new_graph(cnn, False),
     "cnn_tutorial_b1024": in_new_graph(cnn, True),
     "deep_adam_b100": in_new_graph(deep),

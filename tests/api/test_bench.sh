@@ -48,7 +48,7 @@ check "the first step, and memory" sh -c \
     "'$worker' --first-step | tr '\n' ' ' | grep -qE '^\{\"first_step\": $number\} \{\"resident_bytes\": [0-9]+, \"data_bytes\": [0-9]+\} '"
 
 for bench in fma read_16k flat_plan; do
-    check "ceiling $bench" says "$ceilings" "$bench 0.01" "\"us\": $number, \"n\": [1-9][0-9]*, \"value\": $number, \"unit\": \".+\""
+    check "ceiling $bench" says "$ceilings" "$bench 0.01" "\"us\": $number, \"n\": [1-9][0-9]*, \"value\": $number, \"unit\": \".+\", \"cpu_us\": $number\}$"
 done
 check "an unknown ceiling is an error" says "$ceilings" "nothing 1" '"error"'
 
