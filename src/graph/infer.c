@@ -35,7 +35,7 @@ weir_shape weir_infer_shape_value(const weir_infer *infer, int index)
 
 weir_status weir_node_infer(weir_node *node)
 {
-    if (node->op->infer == NULL || node->num_outputs == 0)
+    if (node->op->infer == NULL)
         return WEIR_STATUS_OK;
     struct weir_infer_memory memory = {0};
     weir_infer infer = {.node = node, .outputs = node->output_shapes, .memory = &memory};

@@ -122,6 +122,7 @@ static weir_status grad_v3(weir_gradient *gradient)
 
 static const weir_dtype only_float[] = {WEIR_FLOAT, WEIR_INVALID_DTYPE};
 static const weir_dtype image_types[] = {WEIR_HALF, WEIR_BFLOAT16, WEIR_FLOAT, WEIR_INVALID_DTYPE};
+static const weir_dtype fused_types[] = {WEIR_HALF, WEIR_FLOAT, WEIR_BFLOAT16, WEIR_INVALID_DTYPE};
 static const weir_dtype v3_vector_types[] = {WEIR_BFLOAT16, WEIR_FLOAT, WEIR_INVALID_DTYPE};
 
 #define FORMATS_2D WEIR_A_CHOICE("data_format", "NHWC", WEIR_TEXTS("NHWC", "NCHW"))
@@ -153,7 +154,7 @@ static const weir_op_def ops[] = {
     {"_FusedBatchNormEx",
      .inputs = WEIR_ARGS(FORWARD_INPUTS("U"), {"side_input", .type_attr = "T", .number_attr = "num_side_inputs"}),
      .outputs = WEIR_ARGS(FORWARD_OUTPUTS("U"), TYPED("reserve_space_3", "U")),
-     .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("T", image_types), WEIR_A_TYPE("U", only_float), EPSILON, FACTOR,
+     .attrs = WEIR_ATTR_DEFS(WEIR_A_TYPE("T", fused_types), WEIR_A_TYPE("U", only_float), EPSILON, FACTOR,
                              {.name = "num_side_inputs",
                               .kind = WEIR_ATTR_INT,
                               .has_default = true,

@@ -351,7 +351,8 @@ static weir_status launch(weir_run_state *run, weir_segment_run *segment, const 
 {
     weir_device *device = run->plan->devices->items[segment->segment->device];
     weir_status status = append_code(run, segment, layout, walker);
-    if (!weir_ok(status)) { /* what was appended goes on; the segment is done after that, but the run has failed before */
+    if (!weir_ok(
+            status)) { /* what was appended goes on; the segment is done after that, but the run has failed before */
         pthread_mutex_lock(&run->mutex);
         weir_run_fail(run, status);
         pthread_mutex_unlock(&run->mutex);

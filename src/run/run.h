@@ -45,7 +45,7 @@ typedef struct weir_slot {
     weir_tensor
         *in_host;     /* the same in host memory, where a layout looks at the elements of a value on an accelerator */
     bool is_kept;     /* made by code: its memory is used again in the next run */
-    bool is_result;       /* of a step: stays until the step runs again */
+    bool is_result;   /* of a step: stays until the step runs again */
     bool is_borrowed; /* a feed: no reference is held */
 } weir_slot;
 
@@ -153,18 +153,18 @@ typedef struct weir_run {
     bool is_done;
     bool is_calling;                /* done is being or has been called */
     bool is_notified;               /* done has been called */
-    bool is_abandoned;               /* freed by its own callback: goes when that returns */
+    bool is_abandoned;              /* freed by its own callback: goes when that returns */
     struct weir_waiting *to_cancel; /* waits to be told once the mutex is free */
     int most_entries;               /* of any segment */
     bool is_begun;
     bool is_direct;             /* one segment, walked by the caller itself without scheduling */
     int waiters;                /* threads in weir_run_join */
     int holders;                /* session workers that look at it; guarded by the session's workers' mutex */
-    int pins;           /* others of the session that look at it; guarded by the session's mutex, as are: */
-    bool is_closing;    /* weir_session_close has told it */
-    bool is_given_back; /* put away when the last pin is drawn */
-    bool may_be_kept;   /* ... for another time */
-    int64_t watch_ns;   /* the session sees to its deadline; 0: whoever waits does */
+    int pins;                   /* others of the session that look at it; guarded by the session's mutex, as are: */
+    bool is_closing;            /* weir_session_close has told it */
+    bool is_given_back;         /* put away when the last pin is drawn */
+    bool may_be_kept;           /* ... for another time */
+    int64_t watch_ns;           /* the session sees to its deadline; 0: whoever waits does */
     struct weir_waiting *waits; /* nodes that wait now */
     int64_t deadline_ns;        /* monotonic; 0: none */
     void (*done)(void *context, weir_pending_run *run);

@@ -33,7 +33,8 @@ static weir_status copy(const char *from, const char *to)
 
 int main(int argc, char **argv)
 {
-    weir_status status = argc == 3 ? copy(argv[1], argv[2]) : weir_fail(WEIR_INVALID_ARGUMENT, "usage: copy_checkpoint FROM TO");
+    weir_status status =
+        argc == 3 ? copy(argv[1], argv[2]) : weir_fail(WEIR_INVALID_ARGUMENT, "usage: copy_checkpoint FROM TO");
     if (!weir_ok(status))
         fprintf(stderr, "copy_checkpoint: %s\n", weir_status_text(status));
     return weir_exit_status(status);

@@ -119,8 +119,11 @@ static weir_status run_once(weir_session *session, const char *name)
         return WEIR_STATUS_OK;
     for (int i = 0; i < num_texts; i++)
         given[i] = (weir_feed){feeds[MOST + i].output, feeds[MOST + i].value};
-    return weir_run_with_arrays(session, &(weir_run_arrays){.size = sizeof(weir_run_arrays), .feeds = given,
-                                                            .num_feeds = num_texts, .targets = &target, .num_targets = 1});
+    return weir_run_with_arrays(session, &(weir_run_arrays){.size = sizeof(weir_run_arrays),
+                                                            .feeds = given,
+                                                            .num_feeds = num_texts,
+                                                            .targets = &target,
+                                                            .num_targets = 1});
 }
 
 static weir_status run_steps(weir_session *session, weir_graph *graph)
@@ -138,10 +141,15 @@ static weir_status run_steps(weir_session *session, weir_graph *graph)
             given[i] = (weir_feed){feeds[i].output, feeds[i].value};
         }
         weir_tensor *result = NULL;
-        WEIR_TRY(weir_run_with_arrays(
-            session, &(weir_run_arrays){.size = sizeof(weir_run_arrays), .feeds = given, .num_feeds = num_feeds,
-                                        .fetches = &output, .results = &result, .num_fetches = 1, .targets = &target,
-                                        .num_targets = target != NULL, .timeout_ms = 120000}));
+        WEIR_TRY(weir_run_with_arrays(session, &(weir_run_arrays){.size = sizeof(weir_run_arrays),
+                                                                  .feeds = given,
+                                                                  .num_feeds = num_feeds,
+                                                                  .fetches = &output,
+                                                                  .results = &result,
+                                                                  .num_fetches = 1,
+                                                                  .targets = &target,
+                                                                  .num_targets = target != NULL,
+                                                                  .timeout_ms = 120000}));
         if (weir_tensor_dtype(result) == WEIR_FLOAT && weir_tensor_elements(result) == 1)
             printf("%.9g\n", (double)*weir_tensor_floats(result));
         else
@@ -161,8 +169,10 @@ static weir_status run(int argc, char **argv)
         WEIR_TRY(weir_graph_find_output(graph, feeds[i].name, &feeds[i].output));
     for (int i = 0; i < num_texts; i++)
         WEIR_TRY(weir_graph_find_output(graph, feeds[MOST + i].name, &feeds[MOST + i].output));
-    WEIR_TRY(weir_session_new(graph, &(weir_session_options){.allow_soft_placement = true, .cpu_devices = 2,
-                                                                 .disabled_passes = disabled_passes}, &session));
+    WEIR_TRY(weir_session_new(
+        graph,
+        &(weir_session_options){.allow_soft_placement = true, .cpu_devices = 2, .disabled_passes = disabled_passes},
+        &session));
     WEIR_TRY(run_once(session, init));
     WEIR_TRY(run_once(session, before));
     WEIR_TRY(fetch != NULL ? run_steps(session, graph) : WEIR_STATUS_OK);

@@ -26,13 +26,14 @@ typedef struct weir_pooling_options {
 /* True for the types listed at weir_pooling_options. Any thread. */
 bool weir_pooling_supports(weir_dtype type);
 
-/* y = the largest cell of each window; NaN if one is NaN. Any thread. */
+/* y = the largest cell of each window. As in TensorFlow NaN never wins; a float window without a number that can is
+ * -FLT_MAX. Any thread. */
 void weir_max_pooling(const weir_cpu_kernels *kernels, const weir_pooling_options *options, weir_team *team,
                       const void *x, /* [batch, in_height, in_width, channels] */
                       void *y);      /* [batch, out_height, out_width, channels] */
 
-/* dx = each dy at the first cell, in rows then columns, that equals its window's maximum y (in a window whose maximum is
- * NaN: at the first NaN), summed where windows overlap. Any thread. */
+/* dx = each dy at the first cell, in rows then columns, that equals its window's maximum y (at the first cell of a window
+ * in which none does), summed where windows overlap. Any thread. */
 void weir_max_pool_gradient(const weir_cpu_kernels *kernels, const weir_pooling_options *options, weir_team *team,
                             const void *x,  /* the forward input */
                             const void *y,  /* the forward output */
