@@ -136,8 +136,13 @@ class Contestant:
         return answer
 
     def close(self):
-        self.process.kill()
-        self.process.wait()
+        """Lets it end by itself, so that it removes its files."""
+        try:
+            self.process.stdin.close()
+            self.process.wait(20)
+        except (OSError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             try:
                 stream.close()
