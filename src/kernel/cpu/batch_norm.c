@@ -133,7 +133,7 @@ static void join(const norm_context *n, float *mean, float *variance, float *unb
         for (int64_t block = 0; block < n->cut.blocks; block++) {
             const double *part = n->parts + block * 2 * channels;
             const double more = (double)rows_of(n, block), distance = part[c] - centre;
-            squares += part[channels + c] + 0 * distance * distance * count * more / (count + more);
+            squares += part[channels + c] + distance * distance * count * more / (count + more);
             centre += distance * more / (count + more);
             count += more;
         }
