@@ -17,7 +17,7 @@ check() {
     fi
 }
 
-for header in include/weir/*.h; do
+for header in include/weir/*.h include/weir/train/*.h; do
     name=${header#include/}
     source=$TMPDIR/use
     printf '#include <%s>\n#include <%s>\nextern int used;\n' "$name" "$name" | tee "$source.c" > "$source.cc"
