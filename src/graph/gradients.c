@@ -18,14 +18,14 @@ typedef struct backward {
     const weir_gradients_options *options;
     weir_graph *graph;
     weir_arena arena;
-    int count;                  /* nodes there were before */
-    bool *is_reached;           /* [count]: depends on an x through types that have gradients */
-    bool *is_between;           /* [count]: and a y depends on it */
-    bool *is_stop;              /* [count] */
-    int *pending;               /* [count]: uses of the node's outputs that have not given their gradient */
-    int *first_output;          /* [count]: where the node's outputs begin in arrived */
+    int count;                   /* nodes there were before */
+    bool *is_reached;            /* [count]: depends on an x through types that have gradients */
+    bool *is_between;            /* [count]: and a y depends on it */
+    bool *is_stop;               /* [count] */
+    int *pending;                /* [count]: uses of the node's outputs that have not given their gradient */
+    int *first_output;           /* [count]: where the node's outputs begin in arrived */
     weir_gradient_list *arrived; /* [outputs]; one element once it is added up */
-    weir_node **queue;          /* [count] */
+    weir_node **queue;           /* [count] */
     int queue_head, queue_tail;
 } backward;
 
@@ -41,7 +41,8 @@ static bool reaches(const backward *b, const weir_node *node)
 {
     for (int i = 0; i < node->num_inputs; i++) {
         const weir_node *producer = producer_of(b, node, i);
-        if (producer != NULL && b->is_reached[producer->id] && weir_dtype_has_gradient(weir_output_dtype(node->inputs[i])))
+        if (producer != NULL && b->is_reached[producer->id] &&
+            weir_dtype_has_gradient(weir_output_dtype(node->inputs[i])))
             return true;
     }
     return false;
@@ -180,24 +181,27 @@ static weir_status set_shapes(const weir_gradient *gradient)
     for (int i = 0; i < gradient->node->num_inputs; i++) {
         weir_output input = gradient->node->inputs[i];
         const weir_gradient_value *value = &gradient->dx[i];
-        if (value->values.node == NULL || value->indices.node != NULL || weir_dtype_base(weir_output_dtype(input)) == WEIR_RESOURCE)
+        if (value->values.node == NULL || value->indices.node != NULL ||
+            weir_dtype_base(weir_output_dtype(input)) == WEIR_RESOURCE)
             continue;
         weir_shape *shape = &value->values.node->output_shapes[value->values.index];
         char have[WEIR_SHAPE_TEXT_SIZE];
         char want[WEIR_SHAPE_TEXT_SIZE];
         if (!weir_ok(weir_infer_merge(*shape, weir_output_shape(input), shape))) {
-            return weir_fail(WEIR_INVALID_ARGUMENT,
-                             "Incompatible shapes between op input and calculated input gradient. Forward operation: %s. Input "
-                             "index: %d. Original input shape: %s. Calculated input gradient shape: %s",
-                             gradient->node->name, i, weir_shape_text(weir_output_shape(input), want, sizeof want),
-                             weir_shape_text(*shape, have, sizeof have));
+            return weir_fail(
+                WEIR_INVALID_ARGUMENT,
+                "Incompatible shapes between op input and calculated input gradient. Forward operation: %s. Input "
+                "index: %d. Original input shape: %s. Calculated input gradient shape: %s",
+                gradient->node->name, i, weir_shape_text(weir_output_shape(input), want, sizeof want),
+                weir_shape_text(*shape, have, sizeof have));
         }
     }
     return WEIR_STATUS_OK;
 }
 
 /* arrived: the sum for each output. */
-static weir_status differentiate(backward *b, weir_node *node, const weir_gradient_value *arrived, weir_gradient_value *dx)
+static weir_status differentiate(backward *b, weir_node *node, const weir_gradient_value *arrived,
+                                 weir_gradient_value *dx)
 {
     if (node->op->gradient_kind == WEIR_GRADIENT_NONE)
         return WEIR_STATUS_OK;
@@ -316,7 +320,8 @@ static weir_status prepare(backward *b)
         outputs += b->graph->nodes.items[i]->num_outputs;
     }
     b->arrived = weir_arena_take(&b->arena, (size_t)outputs, sizeof *b->arrived);
-    bool has_memory = b->is_reached && b->is_between && b->is_stop && b->pending && b->first_output && b->queue && b->arrived;
+    bool has_memory =
+        b->is_reached && b->is_between && b->is_stop && b->pending && b->first_output && b->queue && b->arrived;
     return has_memory ? WEIR_STATUS_OK : weir_fail_memory(count * sizeof *b->arrived);
 }
 
@@ -340,7 +345,8 @@ static weir_status check_outputs(const weir_graph *graph, const char *what, cons
 {
     for (int i = 0; i < count; i++) {
         if (outputs[i].node->graph != graph)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "%s %d, '%s', belongs to another graph", what, i, outputs[i].node->name);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "%s %d, '%s', belongs to another graph", what, i,
+                             outputs[i].node->name);
         if (outputs[i].index < 0 || outputs[i].index >= outputs[i].node->num_outputs) {
             return weir_fail(WEIR_INVALID_ARGUMENT, "%s %d is output %d of node '%s', which has %d outputs", what, i,
                              outputs[i].index, outputs[i].node->name, outputs[i].node->num_outputs);

@@ -46,7 +46,8 @@ static bool read_block(gzFile file, char **block, uint32_t *size)
 static bool read_case(gzFile file, recorded *read)
 {
     uint32_t size = 0;
-    char **const texts[] = {&read->options, &read->before, &read->ys, &read->xs, &read->given, &read->stops, &read->results};
+    char **const texts[] = {&read->options, &read->before, &read->ys,     &read->xs,
+                            &read->given,   &read->stops,  &read->results};
     if (!read_block(file, &read->name, &size))
         return false;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -64,8 +65,8 @@ static bool read_case(gzFile file, recorded *read)
 
 static void free_case(recorded *read)
 {
-    char *const texts[] = {read->name, read->options, read->before, read->ys, read->xs, read->given, read->stops, read->results,
-                           read->graph};
+    char *const texts[] = {read->name,  read->options, read->before,  read->ys,   read->xs,
+                           read->given, read->stops,   read->results, read->graph};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     weir_map_clear(&read->nodes);
@@ -186,7 +187,8 @@ static char *inputs_text(comparison *c, const Weir__NodeDef *node)
     size_t data = 0;
     char **inputs = weir_arena_take(&c->arena, count, sizeof *inputs);
     weir_text text = {0};
-    memcpy(inputs, node->input, count * sizeof *inputs);
+    if (count > 0)
+        memcpy(inputs, node->input, count * sizeof *inputs);
     while (data < count && inputs[data][0] != '^')
         data++;
     qsort(inputs + data, count - data, sizeof *inputs, compare_texts);
@@ -390,7 +392,8 @@ static void an_op_without_gradient_is_named(void **state)
     weir_scope s = weir_root(*state);
     weir_output x = placeholder(s, WEIR_FLOAT, "x");
     weir_output v = weir_variable_v2(s, WEIR_FLOAT, WEIR_SHAPE(4), .name = "v");
-    weir_output y = weir_out(weir_op(s, "ApplyGradientDescent", WEIR_INPUTS(v, constant(s, "rate"), x), .name = "u"), 0);
+    weir_output y =
+        weir_out(weir_op(s, "ApplyGradientDescent", WEIR_INPUTS(v, constant(s, "rate"), x), .name = "u"), 0);
     assert_null(gradient_of(s, y, x).node);
     graph_failed(*state, WEIR_NOT_FOUND, "No gradient defined for operation 'u' (op type: ApplyGradientDescent)");
 }
@@ -420,7 +423,8 @@ static void complex_ys_need_seeds(void **state)
     weir_scope s = weir_root(*state);
     weir_output x = placeholder(s, WEIR_COMPLEX64, "x");
     assert_null(gradient_of(s, x, x).node);
-    graph_failed(*state, WEIR_INVALID_ARGUMENT, "Gradients of complex tensors must set grad_ys ('x:0' has type complex64)");
+    graph_failed(*state, WEIR_INVALID_ARGUMENT,
+                 "Gradients of complex tensors must set grad_ys ('x:0' has type complex64)");
 }
 
 static void seeds_must_have_the_type_of_y(void **state)

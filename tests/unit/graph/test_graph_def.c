@@ -123,7 +123,7 @@ static void cycles_are_refused(void **state)
 #define LOOP                                                                                                           \
     NODE("next", "NextIteration", IN("body") FLOAT_T)                                                                  \
     NODE("merge", "Merge", IN("enter") IN("next") FLOAT_T ATTR("N", "i: 2"))                                           \
-    NODE("enter", "Enter", IN("c") FLOAT_T ATTR("frame_name", "s: \"f\"") ATTR("is_constant", "b: false")) C             \
+    NODE("enter", "Enter", IN("c") FLOAT_T ATTR("frame_name", "s: \"f\"") ATTR("is_constant", "b: false")) C           \
     NODE("limit", "Less", IN("merge") IN("merge") FLOAT_T)                                                             \
     NODE("cond", "LoopCond", IN("limit"))                                                                              \
     NODE("switch", "Switch", IN("merge") IN("cond") FLOAT_T)                                                           \

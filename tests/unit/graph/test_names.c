@@ -17,7 +17,8 @@ static void check_unique(const asked *names, size_t count)
     weir_graph_free(graph);
 }
 
-#define CHECK_UNIQUE(...) check_unique((const asked[]){__VA_ARGS__}, sizeof((const asked[]){__VA_ARGS__}) / sizeof(asked))
+#define CHECK_UNIQUE(...)                                                                                              \
+    check_unique((const asked[]){__VA_ARGS__}, sizeof((const asked[]){__VA_ARGS__}) / sizeof(asked))
 
 static void unique_names_are_tensorflow_s(void **state)
 {
