@@ -469,16 +469,36 @@ static weir_status copy_elements(const void *state, void *const *arguments, weir
     return WEIR_STATUS_OK;
 }
 
+/* Strings and handles belong to the place they lie in. */
+typedef struct object_copy {
+    weir_dtype dtype;
+    int64_t count;
+} object_copy;
+
+static weir_status copy_objects(const void *state, void *const *arguments, weir_context *context)
+{
+    (void)context;
+    const object_copy *copy = state;
+    return arguments[0] != arguments[1] ? weir_elements_copy(copy->dtype, arguments[1], arguments[0], copy->count)
+                                        : WEIR_STATUS_OK;
+}
+
 /* An instruction that copies a value's memory into the exit of another one. */
 static weir_status add_copy(maker *m, const weir_plan_node *node, int index, int from_input, int value)
 {
-    size_t *size = weir_arena_take(&m->layout->arena, 1, sizeof *size);
-    if (size == NULL)
-        return weir_fail_memory(sizeof *size);
-    *size = m->values[value].size;
+    struct {
+        size_t size;
+        object_copy objects;
+    } *state = weir_arena_take(&m->layout->arena, 1, sizeof *state);
+    if (state == NULL)
+        return weir_fail_memory(sizeof *state);
+    weir_dtype dtype = m->plan->values[value].dtype;
+    bool are_objects = weir_dtype_is_object(dtype);
+    state->size = m->values[value].size;
+    state->objects = (object_copy){dtype, weir_shape_elements(m->values[value].shape)};
     int instruction = (int)m->drafts.count;
-    draft made = {.run = copy_elements,
-                  .state = size,
+    draft made = {.run = are_objects ? copy_objects : copy_elements,
+                  .state = are_objects ? (const void *)&state->objects : &state->size,
                   .node = index,
                   .first_address = (int)m->addresses.count,
                   .first_output = 1,

@@ -158,8 +158,15 @@ weir_status(weir_run)(weir_session *session, const weir_run_options *options)
 weir_status weir_run_start(weir_session *session, const weir_run_arrays *call,
                            void (*done)(void *context, weir_pending_run *run), void *context, weir_pending_run **out)
 {
+    return weir_run_start_at(session, call, NULL, done, context, out);
+}
+
+weir_status weir_run_start_at(weir_session *session, const weir_run_arrays *call, weir_rendezvous *rendezvous,
+                              void (*done)(void *context, weir_pending_run *run), void *context, weir_pending_run **out)
+{
     weir_run_state *run = NULL;
     WEIR_TRY(take_run(session, call, false, &run));
+    run->rendezvous = rendezvous != NULL ? rendezvous : &run->local.base;
     run->done = done;
     run->done_context = context;
     run->results = call->results;

@@ -247,6 +247,7 @@ void weir_run_reset(weir_run_state *run)
         weir_local_rendezvous_clear(&run->local);
         (void)!weir_ok(weir_local_rendezvous_init(&run->local));
     }
+    run->rendezvous = &run->local.base;
     run->is_stopped = false;
     run->is_done = false;
     run->is_calling = false;

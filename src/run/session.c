@@ -69,13 +69,15 @@ static void print_mapping(const weir_session *session)
     fflush(stream);
 }
 
-static weir_status open_session(weir_session *session, const weir_session_options *options)
+static weir_status open_session(weir_session *session, const weir_session_options *options,
+                                const weir_session_home *home)
 {
     weir_device_options devices;
     WEIR_TRY(check_options(options));
     WEIR_TRY(weir_session_device_options(options, &devices));
     WEIR_TRY(weir_passes_parse(options->disabled_passes, &session->disabled_passes));
-    WEIR_TRY(weir_devices_open(&devices, "localhost", 0, &session->devices));
+    const char *job = home->job != NULL ? home->job : "localhost";
+    WEIR_TRY(weir_devices_open(&devices, job, home->job != NULL ? home->task : 0, &session->devices));
     session->max_plans = options->max_plans > 0 ? options->max_plans : DEFAULT_PLANS;
     session->max_layouts = options->max_layouts > 0 ? options->max_layouts : DEFAULT_LAYOUTS;
     session->allow_soft_placement = options->allow_soft_placement;
@@ -91,6 +93,12 @@ static weir_status open_session(weir_session *session, const weir_session_option
 
 weir_status weir_session_new(weir_graph *graph, const weir_session_options *options, weir_session **out)
 {
+    return weir_session_new_in(graph, options, &(weir_session_home){0}, out);
+}
+
+weir_status weir_session_new_in(weir_graph *graph, const weir_session_options *options, const weir_session_home *home,
+                                weir_session **out)
+{
     static const weir_session_options defaults = {.size = sizeof defaults};
     if (graph == NULL)
         return weir_fail(WEIR_INVALID_ARGUMENT, "weir_session_new needs a graph");
@@ -101,10 +109,11 @@ weir_status weir_session_new(weir_graph *graph, const weir_session_options *opti
     pthread_mutex_init(&session->mutex, NULL);
     pthread_cond_init(&session->idle, NULL);
     weir_status status = weir_container_init(&session->container);
+    session->resources = home->container != NULL ? home->container : &session->container;
     if (weir_ok(status))
-        status = weir_session_state_init(&session->state, &session->container);
+        status = weir_session_state_init(&session->state, session->resources);
     if (weir_ok(status))
-        status = open_session(session, options != NULL ? options : &defaults);
+        status = open_session(session, options != NULL ? options : &defaults, home);
     if (weir_ok(status))
         *out = session;
     else

@@ -35,7 +35,8 @@ typedef struct weir_worker {
 struct weir_session {
     weir_graph *graph;
     weir_device_set devices;
-    weir_container container;
+    weir_container container;  /* its own */
+    weir_container *resources; /* where its variables are: its own container, or its task's */
     weir_session_state state;
     weir_placement placement;
     pthread_mutex_t mutex;       /* plans, placement, runs */
@@ -64,6 +65,22 @@ struct weir_session {
     _Atomic bool measures;
     weir_time_sums sums;         /* guarded by mutex */
 };
+
+/* What a session of a cluster's task is given beyond the options of its own. */
+typedef struct weir_session_home {
+    const char *job;           /* NULL: localhost, task 0 */
+    int task;
+    weir_container *container; /* of the task, which outlives the session: variables are shared by name; NULL: its own */
+} weir_session_home;
+
+WEIR_WARN_UNUSED weir_status weir_session_new_in(weir_graph *graph, const weir_session_options *options,
+                                                 const weir_session_home *home, weir_session **out);
+
+/* As weir_run_start, with the caller's rendezvous, which must live until the run is freed. */
+WEIR_WARN_UNUSED weir_status weir_run_start_at(weir_session *session, const weir_run_arrays *run,
+                                               weir_rendezvous *rendezvous,
+                                               void (*done)(void *context, weir_pending_run *run), void *context,
+                                               weir_pending_run **out);
 
 /* What the options ask of devices, with what the environment says. */
 WEIR_WARN_UNUSED weir_status weir_session_device_options(const weir_session_options *options, weir_device_options *out);
