@@ -439,6 +439,8 @@ static weir_status set_fetches(builder *b)
         plan->fetches[i] =
             feed >= 0 ? (weir_port){b->feed_node[feed], 0} : (weir_port){b->index[output.node->id], output.index};
     }
+    for (int i = 0; i < b->request->num_targets; i++)
+        plan->nodes[b->index[b->request->targets[i]->id]].is_target = true;
     return WEIR_STATUS_OK;
 }
 

@@ -215,8 +215,11 @@ static weir_status add_variable_memory(maker *m, weir_variable *variable)
 static weir_status constant_address(maker *m, const weir_tensor *tensor, bool in_host, void **out)
 {
     *out = tensor->data;
-    if (in_host || m->device->is_host || tensor->size_bytes == 0)
+    if (in_host || m->device->is_host)
         return WEIR_STATUS_OK;
+    *out = NULL;
+    if (tensor->size_bytes == 0)
+        return WEIR_STATUS_OK; /* nothing to upload, nothing to read */
     weir_buffer *buffer = NULL;
     WEIR_TRY(weir_buffer_new(m->device->allocator, tensor->size_bytes, &buffer));
     weir_status status = weir_list_add(&m->layout->uploads, buffer);

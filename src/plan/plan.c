@@ -9,6 +9,7 @@
 #include "plan/passes.h"
 
 const weir_pass weir_passes[] = {
+    {"prune", weir_pass_prune},
     {"fold", weir_pass_fold},
     {"share", weir_pass_share},
     {"fuse", weir_pass_fuse},

@@ -85,6 +85,7 @@ typedef struct weir_plan_node {
     int position;                   /* in plan->order */
     bool is_writer;                 /* changes a variable, or state that others see */
     bool is_foldable;               /* its value follows from shapes and constants */
+    bool is_target; /* asked for by name */
     bool is_last;                   /* after all writers: the value of a variable that is fetched */
     const struct weir_fused *fused; /* what a fused node stands for; NULL */
 } weir_plan_node;

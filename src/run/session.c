@@ -273,7 +273,7 @@ weir_graph *weir_session_graph(const weir_session *session)
 
 const char *weir_pass_names(void)
 {
-    return "fold,share,fuse";
+    return "prune,fold,share,fuse";
 }
 
 /* ---- Devices ---- */

@@ -3,6 +3,7 @@
  */
 #include "kernel/cpu/pooling_tier.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "kernel/cpu/pooling_generic.h"
@@ -28,16 +29,10 @@ WEIR_INLINE void put(float *to, floats value, int64_t lanes)
         floats_store_part(to, value, lanes);
 }
 
-/* The larger; largest if equal; NaN if either is. */
+/* The larger; largest if equal, or if value is NaN: as in TensorFlow, NaN never wins. */
 WEIR_INLINE floats larger(floats largest, floats value)
 {
-    return floats_select(floats_greater(value, largest) | floats_differ(value, value), value, largest);
-}
-
-/* Where value is what was found to be the largest; NaN is NaN. */
-WEIR_INLINE lanes_mask is_largest(floats value, floats largest)
-{
-    return floats_equal(value, largest) | (floats_differ(value, value) & floats_differ(largest, largest));
+    return floats_select(floats_greater(value, largest), value, largest);
 }
 
 /* Windows of 2x2 side by side: nothing overlaps and nothing lies in the padding. */
@@ -66,7 +61,8 @@ static void max_quarter(const weir_pooling_options *o, int64_t first, int64_t la
                 const int64_t lanes = lanes_of(o, c);
                 const float *at = cell + c;
                 ahead(at, row);
-                floats largest = larger(get(at, lanes), get(at + channels, lanes));
+                floats largest = larger(floats_set(-FLT_MAX), get(at, lanes));
+                largest = larger(largest, get(at + channels, lanes));
                 largest = larger(largest, get(at + row, lanes));
                 put(y + c, larger(largest, get(at + row + channels, lanes)), lanes);
             }
@@ -87,7 +83,7 @@ static void max(const weir_pooling_options *o, int64_t first, int64_t last, cons
             weir_window_inside(w, o->stride_width, o->pad_left, o->window_width, o->in_width, &left, &right);
             for (int64_t c = 0; c < channels; c += WEIR_LANES) {
                 const int64_t lanes = lanes_of(o, c);
-                floats largest = get(x + (top * o->in_width + left) * channels + c, lanes);
+                floats largest = floats_set(-FLT_MAX);
                 for (int64_t i = top; i < bottom; i++)
                     for (int64_t j = left; j < right; j++)
                         largest = larger(largest, get(x + (i * o->in_width + j) * channels + c, lanes));
@@ -130,11 +126,11 @@ static void max_gradient_quarter(const weir_pooling_options *o, const float *x, 
                 const floats largest = get(y + c, lanes), gradient = get(dy + c, lanes);
                 ahead(cell + c, row);
                 ahead(out + c, row);
-                const lanes_mask a = is_largest(get(cell + c, lanes), largest);
-                const lanes_mask b = is_largest(get(cell + c + channels, lanes), largest) & ~a;
-                const lanes_mask d = is_largest(get(cell + c + row, lanes), largest) & ~(a | b);
-                const lanes_mask e = is_largest(get(cell + c + row + channels, lanes), largest) & ~(a | b | d);
-                put(out + c, floats_keep(a, gradient), lanes);
+                const lanes_mask a = floats_equal(get(cell + c, lanes), largest);
+                const lanes_mask b = floats_equal(get(cell + c + channels, lanes), largest) & ~a;
+                const lanes_mask d = floats_equal(get(cell + c + row, lanes), largest) & ~(a | b);
+                const lanes_mask e = floats_equal(get(cell + c + row + channels, lanes), largest) & ~(a | b | d);
+                put(out + c, floats_keep(a | ~(a | b | d | e), gradient), lanes); /* the first, if none has won */
                 put(out + c + channels, floats_keep(b, gradient), lanes);
                 put(out + c + row, floats_keep(d, gradient), lanes);
                 put(out + c + row + channels, floats_keep(e, gradient), lanes);
@@ -171,12 +167,14 @@ static void max_gradient(const weir_pooling_options *o, const float *x, const fl
                 for (int64_t i = top; i < bottom; i++)
                     for (int64_t j = left; j < right; j++) {
                         const int64_t cell = (i * o->in_width + j) * channels + c;
-                        const lanes_mask here = is_largest(get(x + cell, lanes), largest);
+                        const lanes_mask here = floats_equal(get(x + cell, lanes), largest);
                         /* Lanes that found their place have no gradient left; adding 0 changes nothing. */
                         put(dx + cell, floats_select(here, get(dx + cell, lanes) + gradient, get(dx + cell, lanes)),
                             lanes);
                         gradient = floats_keep(~here, gradient);
                     }
+                float *first_cell = dx + (top * o->in_width + left) * channels + c;
+                put(first_cell, get(first_cell, lanes) + gradient, lanes); /* what none has won */
             }
         }
 }

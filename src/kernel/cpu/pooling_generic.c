@@ -32,7 +32,7 @@
             for (int64_t i = top; i < bottom; i++)                                                                     \
                 for (int64_t j = left; j < right; j++) {                                                               \
                     const sum_type value = from(x[CELL(o, i, j) + c]), so_far = from(largest);                         \
-                    if (value > so_far || (value != value && so_far == so_far))                                        \
+                    if (value > so_far || (so_far != so_far && value == value))                                        \
                         largest = x[CELL(o, i, j) + c];                                                                \
                 }                                                                                                      \
             y[at + c] = largest;                                                                                       \
@@ -54,6 +54,9 @@
                     if (found)                                                                                         \
                         dx[cell] = (type)to(from(dx[cell]) + from(dy[at + c]));                                        \
                 }                                                                                                      \
+            const int64_t first_cell = CELL(o, top, left) + c;                                                         \
+            if (!found)                                                                                                \
+                dx[first_cell] = (type)to(from(dx[first_cell]) + from(dy[at + c]));                                    \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \

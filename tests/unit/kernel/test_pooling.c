@@ -2,6 +2,7 @@
  * Pooling against plain loops written from TensorFlow's rules: ties, NaN, padding, overlapping windows; the same bits
  * with any team and tier.
  */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,10 +51,11 @@ static void reference(const options *o, const float *x, const float *dy, double 
         double sum = 0;
         for (int64_t i = 0; i < count; i++) {
             sum += (double)x[cells[i]];
-            if (best < 0 || x[cells[i]] > x[best] || (isnan(x[cells[i]]) && !isnan(x[best])))
+            if (x[cells[i]] >= -FLT_MAX && (best < 0 || x[cells[i]] > x[best]))
                 best = cells[i];
         }
-        largest[at] = (double)x[best];
+        largest[at] = best >= 0 ? (double)x[best] : (double)-FLT_MAX; /* NaN and -Inf never win */
+        best = best >= 0 ? best : cells[0];
         mean[at] = sum / (double)count;
         d_largest[best] += (double)dy[at];
         for (int64_t i = 0; i < count; i++)
