@@ -114,9 +114,10 @@ static weir_status join(cutter *c, int a, int b, int *out)
     }
     const source_set *x = c->by_id[a];
     const source_set *y = c->by_id[b];
-    int *items = weir_allocate((size_t)(x->count + y->count), sizeof *items);
+    size_t most = (size_t)x->count + (size_t)y->count;
+    int *items = weir_allocate(most, sizeof *items);
     if (items == NULL)
-        return weir_fail_memory((size_t)(x->count + y->count) * sizeof *items);
+        return weir_fail_memory(most * sizeof *items);
     int count = 0;
     int i = 0;
     int j = 0;
@@ -250,7 +251,7 @@ static int epoch_after(const cutter *c, const weir_plan_node *node, const weir_v
         bool is_same = segment->set == set && segment->segment.device == node->device &&
                        segment->segment.frame == node->frame && segment->segment.kind == WEIR_KIND_CODE &&
                        !weir_kind_stands_alone(node->kind);
-        if ((is_write || before->is_write) && segment->epoch >= epoch + !is_same)
+        if ((is_write || before->is_write) && segment->epoch + !is_same > epoch)
             epoch = segment->epoch + !is_same;
     }
     return epoch;
@@ -367,7 +368,8 @@ static int compare_edges(const void *a, const void *b)
 static weir_status keep_edges(cutter *c)
 {
     weir_plan *plan = c->plan;
-    qsort(c->edges.items, c->edges.count, sizeof(edge), compare_edges);
+    if (c->edges.count > 0)
+        qsort(c->edges.items, c->edges.count, sizeof(edge), compare_edges);
     weir_successor *kept = weir_arena_take(&plan->arena, c->edges.count, sizeof *kept);
     if (kept == NULL)
         return weir_fail_memory(c->edges.count * sizeof *kept);

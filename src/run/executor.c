@@ -181,8 +181,23 @@ static void reset_segments(weir_run_state *run)
     }
 }
 
+/* Every segment of the root frame ends in a run that was not stopped, live or dead: that one has not means a fault in the
+ * plan, and results that look whole would not be. */
+static weir_status check_complete(const weir_run_state *run)
+{
+    for (int i = 0; i < run->plan->frames[0].num_segments; i++) {
+        const weir_segment_run *state = &run->root_iteration.segments[i];
+        if (!state->is_finished && state->segment->kind != WEIR_KIND_ENTER)
+            return weir_fail(WEIR_INTERNAL, "Node '%s' has not run: its plan waits for itself",
+                             run->plan->nodes[run->plan->order[state->segment->first]].node->name);
+    }
+    return WEIR_STATUS_OK;
+}
+
 static void set_done(weir_run_state *run)
 {
+    if (!run->is_stopped && !run->plan->is_partial && run->is_begun)
+        weir_error_set(&run->error, check_complete(run));
     run->is_done = true;
     pthread_cond_broadcast(&run->changed);
 }
