@@ -615,7 +615,8 @@ static weir_status bind_executed(maker *m, int index)
     const weir_plan_node *node = &m->plan->nodes[index];
     weir_arena *arena = &m->layout->arena;
     weir_executed *state = weir_arena_take(arena, 1, sizeof *state);
-    weir_tensor **tensors = weir_arena_take(arena, (size_t)(2 * node->num_inputs + node->num_outputs), sizeof *tensors);
+    weir_tensor **tensors =
+        weir_arena_take(arena, 2 * (size_t)node->num_inputs + (size_t)node->num_outputs, sizeof *tensors);
     weir_variable **variables = weir_arena_take(arena, (size_t)node->num_inputs, sizeof *variables);
     if (state == NULL || tensors == NULL || variables == NULL)
         return weir_fail_memory(sizeof *state);

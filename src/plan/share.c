@@ -13,6 +13,13 @@ static bool may_share(const weir_plan_node *node)
            node->num_outputs > 0;
 }
 
+static uint32_t bits_of(float number)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
 static bool equal_values(const weir_attr_value *a, const weir_attr_value *b)
 {
     if (a->kind != b->kind)
@@ -23,7 +30,7 @@ static bool equal_values(const weir_attr_value *a, const weir_attr_value *b)
     case WEIR_ATTR_INT:
         return a->i == b->i;
     case WEIR_ATTR_FLOAT:
-        return memcmp(&a->f, &b->f, sizeof a->f) == 0;
+        return bits_of(a->f) == bits_of(b->f); /* 0 and -0 differ, a NaN is itself */
     case WEIR_ATTR_BOOL:
         return a->b == b->b;
     case WEIR_ATTR_TYPE:

@@ -17,7 +17,8 @@ static weir_status check_counts(const weir_run_arrays *call)
     return WEIR_STATUS_OK;
 }
 
-static weir_status take_run(weir_session *session, const weir_run_arrays *call, bool may_be_direct, weir_run_state **out)
+static weir_status take_run(weir_session *session, const weir_run_arrays *call, bool may_be_direct,
+                            weir_run_state **out)
 {
     weir_output few[16];
     weir_output *feeds = few;
@@ -75,11 +76,10 @@ static weir_status end_metadata(weir_run_state *run, weir_run_metadata **wanted)
 
 static weir_status finish(weir_run_state *run, weir_tensor **results)
 {
-    weir_status status = WEIR_STATUS_OK;
     if (run->is_direct && !run->is_stopped)
         return weir_run_collect(run, results);
     pthread_mutex_lock(&run->mutex);
-    status = weir_error_status(&run->error);
+    weir_status status = weir_error_status(&run->error);
     pthread_mutex_unlock(&run->mutex);
     return weir_ok(status) ? weir_run_collect(run, results) : status;
 }

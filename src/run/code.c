@@ -73,13 +73,14 @@ static weir_status reserve(void *context, size_t size, char **memory)
 
 /* ---- Layouts ---- */
 
-static weir_layout *find_layout(const weir_layout_cache *cache, weir_tensor *const *entries)
+/* Its place in the cache; -1: none fits. */
+static int find_layout(const weir_layout_cache *cache, weir_tensor *const *entries)
 {
     for (int i = 0; i < cache->count; i++) {
         if (weir_layout_fits(cache->items[i], entries))
-            return cache->items[i];
+            return i;
     }
-    return NULL;
+    return -1;
 }
 
 /* Room for one more layout: the least recently used one goes when there are too many. */
@@ -110,8 +111,8 @@ static weir_status choose_layout(weir_run_state *run, const weir_segment *segmen
         *out = cache->newest;
         return WEIR_STATUS_OK;
     }
-    weir_layout *layout = find_layout(cache, entries);
-    if (layout == NULL) {
+    int found = find_layout(cache, entries);
+    if (found < 0) {
         reservation r = {run, segment->device};
         weir_layout_request request = {.plan = run->plan,
                                        .segment = segment,
@@ -121,9 +122,10 @@ static weir_status choose_layout(weir_run_state *run, const weir_segment *segmen
                                        .reserve = reserve,
                                        .reserve_context = &r};
         WEIR_TRY(make_room(cache, run->session->max_layouts));
-        WEIR_TRY(weir_layout_new(&request, &layout));
-        cache->items[cache->count++] = layout;
+        WEIR_TRY(weir_layout_new(&request, &cache->items[cache->count]));
+        found = cache->count++;
     }
+    weir_layout *layout = cache->items[found];
     layout->last_used = ++run->clock;
     cache->newest = layout;
     *out = layout;
@@ -174,6 +176,17 @@ static bool may_reuse(const weir_tensor *tensor, const weir_layout_exit *at)
            memcmp(tensor->shape.dims, at->shape.dims, (size_t)at->shape.rank * sizeof at->shape.dims[0]) == 0;
 }
 
+/* Memory that is only promised would be missed when it is written. */
+static weir_status fail_too_large(const weir_run_state *run, const weir_segment *segment, const weir_layout_exit *at)
+{
+    char shape[WEIR_SHAPE_TEXT_SIZE];
+    const weir_plan_node *node = &run->plan->nodes[run->plan->values[at->value].root.node];
+    return weir_fail(WEIR_RESOURCE_EXHAUSTED,
+                     "OOM: the result of node '%s' with shape %s takes %zu bytes on %s, which has %lld",
+                     node->node->name, weir_shape_text(at->shape, shape, sizeof shape), at->size,
+                     run->plan->devices->items[segment->device]->name, (long long)run->session->memory_limit);
+}
+
 static weir_status prepare_exit(weir_run_state *run, weir_iteration *iteration, const weir_segment *segment,
                                 weir_layout_exit *at)
 {
@@ -186,6 +199,8 @@ static weir_status prepare_exit(weir_run_state *run, weir_iteration *iteration, 
     if (!slot->is_kept || !may_reuse(slot->tensor, at)) {
         weir_tensor *tensor = NULL;
         weir_slot_clear(slot);
+        if ((device->is_host || at->in_host) && (int64_t)at->size > run->session->memory_limit)
+            return fail_too_large(run, segment, at);
         WEIR_TRY(weir_tensor_allocate(at->in_host ? weir_host_allocator() : device->allocator, at->dtype, &at->shape,
                                       &tensor));
         slot->tensor = tensor;

@@ -247,7 +247,7 @@ void weir_run_stop(weir_run_state *run, weir_status status);
 void weir_run_dispose(weir_run_state *run);
 
 /* Walks queue until nothing is ready; called with the mutex held, which it lets go while computing. */
-void weir_run_walk(weir_run_state *run, int queue);
+void weir_run_walk(weir_run_state *run, int index);
 
 /* With the mutex held: a segment has been done (live or dead). */
 void weir_segment_done(weir_run_state *run, weir_segment_run *segment, bool is_dead);
