@@ -92,7 +92,7 @@ static weir_status copy_of(partition *p, weir_port *port)
     return WEIR_STATUS_OK;
 }
 
-/* From one accelerator to another a value goes through the host. */
+/* A value leaves an accelerator through the host, by a transfer on that accelerator. */
 static weir_status bring_to_host(partition *p, const weir_plan_node *consumer, weir_port *port)
 {
     int device = p->plan->nodes[port->node].device;
@@ -167,10 +167,11 @@ static weir_status link_input(partition *p, int index, int input)
         WEIR_TRY(copy_of(p, &port));
     else if (value.place == WEIR_PLACE_VARIABLE && !is_reference && keeps_input(&node))
         WEIR_TRY(copy_for(p, &node, &port));
-    bool between_accelerators = crosses && !wants && !lies_in_host(plan, port);
-    if (between_accelerators)
+    bool leaves_accelerator = crosses && !lies_in_host(plan, port);
+    if (leaves_accelerator)
         WEIR_TRY(bring_to_host(p, &node, &port));
-    if (crosses || changes_memory || feed_moves) {
+    bool is_there = leaves_accelerator && wants; /* host memory is the same for all */
+    if (!is_there && (crosses || changes_memory || feed_moves)) {
         int place = node.device * 2 + wants;
         int source = plan->nodes[node.inputs[input].node].first_value + node.inputs[input].output;
         int *known = source < p->old_values ? &p->transfers[source * p->num_places + place] : NULL;
