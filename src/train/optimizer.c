@@ -285,7 +285,7 @@ weir_node *(weir_apply_gradients)(weir_scope s, weir_optimizer *optimizer, const
             (void)weir_scope_fail(s, no_gradients(set));
         return NULL;
     }
-    weir_node **updates = calloc((size_t)(set->count + set->num_updates + 2), sizeof *updates);
+    weir_node **updates = calloc((size_t)set->count + (size_t)set->num_updates + 2, sizeof *updates);
     if (updates == NULL) {
         (void)weir_scope_fail(s, weir_fail(WEIR_RESOURCE_EXHAUSTED, "Out of memory: %d updates", set->count));
         return NULL;

@@ -145,27 +145,22 @@ weir_train_layer *weir_train_find_layer(const weir_train_state *state, weir_outp
 static size_t slot_of(const weir_node_map *map, const weir_node *key)
 {
     size_t at = (size_t)((uintptr_t)key * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (map->room - 1);
-    while (map->keys[at] != NULL && map->keys[at] != key)
+    while (map->pairs[at].key != NULL && map->pairs[at].key != key)
         at = (at + 1) & (map->room - 1);
     return at;
 }
 
 static bool enlarge(weir_node_map *map)
 {
-    size_t room = map->room > 0 ? map->room * 2 : 64;
-    weir_node_map larger = {calloc(room, sizeof *larger.keys), calloc(room, sizeof *larger.values), map->count, room};
-    if (larger.keys == NULL || larger.values == NULL) {
-        weir_node_map_clear(&larger);
+    weir_node_map larger = {.count = map->count, .room = map->room > 0 ? map->room * 2 : 64};
+    larger.pairs = calloc(larger.room, sizeof *larger.pairs);
+    if (larger.pairs == NULL)
         return false;
-    }
     for (size_t i = 0; i < map->room; i++) {
-        if (map->keys[i] == NULL)
-            continue;
-        size_t at = slot_of(&larger, map->keys[i]);
-        larger.keys[at] = map->keys[i];
-        larger.values[at] = map->values[i];
+        if (map->pairs[i].key != NULL)
+            larger.pairs[slot_of(&larger, map->pairs[i].key)] = map->pairs[i];
     }
-    weir_node_map_clear(map);
+    free(map->pairs);
     *map = larger;
     return true;
 }
@@ -174,27 +169,25 @@ bool weir_node_map_put(weir_node_map *map, const weir_node *key, weir_node *valu
 {
     if (map->count * 2 >= map->room && !enlarge(map))
         return false;
-    size_t at = slot_of(map, key);
-    map->count += map->keys[at] == NULL;
-    map->keys[at] = key;
-    map->values[at] = value;
+    struct weir_node_pair *pair = &map->pairs[slot_of(map, key)];
+    map->count += pair->key == NULL;
+    *pair = (struct weir_node_pair){key, value};
     return true;
 }
 
 bool weir_node_map_has(const weir_node_map *map, const weir_node *key)
 {
-    return map->room > 0 && map->keys[slot_of(map, key)] != NULL;
+    return map->room > 0 && map->pairs[slot_of(map, key)].key != NULL;
 }
 
 weir_node *weir_node_map_get(const weir_node_map *map, const weir_node *key)
 {
-    return map->room > 0 ? map->values[slot_of(map, key)] : NULL;
+    return map->room > 0 ? map->pairs[slot_of(map, key)].value : NULL;
 }
 
 void weir_node_map_clear(weir_node_map *map)
 {
-    free(map->keys);
-    free(map->values);
+    free(map->pairs);
     *map = (weir_node_map){0};
 }
 

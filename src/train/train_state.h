@@ -144,8 +144,10 @@ weir_output weir_train_unary(weir_scope s, const char *op, weir_output x, const 
 
 /* Nodes of a graph, by number: a set, and a number for each. */
 typedef struct weir_node_map {
-    const weir_node **keys;
-    weir_node **values;
+    struct weir_node_pair {
+        const weir_node *key; /* NULL: free */
+        weir_node *value;
+    } * pairs; /* [room] */
     size_t count, room;
 } weir_node_map;
 WEIR_WARN_UNUSED bool weir_node_map_put(weir_node_map *map, const weir_node *key, weir_node *value);
