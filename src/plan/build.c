@@ -267,8 +267,8 @@ static void follow_variable(weir_plan *plan, const weir_plan_node *node)
             continue;
         value->place = WEIR_PLACE_VARIABLE;
         value->variable = variable;
-        value->is_reference =
-            node->kind != WEIR_KIND_READ && (value->is_reference || is_handle || (passes && value->dtype == WEIR_RESOURCE));
+        value->is_reference = node->kind != WEIR_KIND_READ &&
+                              (value->is_reference || is_handle || (passes && value->dtype == WEIR_RESOURCE));
     }
 }
 
@@ -326,9 +326,10 @@ static weir_status check_fed_references(const builder *b, const weir_node *node,
     for (int i = 0; i < node->num_inputs && i < 32; i++) {
         bool takes_variable = ((kernel->writes | kernel->reads) >> i & 1) != 0;
         if (takes_variable && node->inputs[i].node != NULL && find_feed(b, node->inputs[i]) >= 0) {
-            return weir_fail(WEIR_INVALID_ARGUMENT,
-                             "Input %d of node '%s' (op %s) is a variable: a value fed for '%s:%d' cannot take its place", i,
-                             node->name, node->op->name, node->inputs[i].node->name, node->inputs[i].index);
+            return weir_fail(
+                WEIR_INVALID_ARGUMENT,
+                "Input %d of node '%s' (op %s) is a variable: a value fed for '%s:%d' cannot take its place", i,
+                node->name, node->op->name, node->inputs[i].node->name, node->inputs[i].index);
         }
     }
     return WEIR_STATUS_OK;

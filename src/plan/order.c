@@ -17,7 +17,7 @@ typedef struct ordering {
     int *ready;   /* heap of ready nodes that write nothing */
     int *writers; /* heap of ready writers */
     int num_ready, num_writers, num_last;
-    int *last;         /* heap of ready nodes that come after all writers */
+    int *last;            /* heap of ready nodes that come after all writers */
     WEIR_LIST(int) reads; /* of each variable: nodes not yet in the order that read it */
     weir_map variables;   /* address of the variable (its bytes) -> index in reads, plus 1 */
     weir_arena arena;
@@ -97,8 +97,7 @@ static weir_status find_edges(ordering *o)
     o->ready = weir_allocate(count, sizeof *o->ready);
     o->writers = weir_allocate(count, sizeof *o->writers);
     o->last = weir_allocate(count, sizeof *o->last);
-    if (o->waiting == NULL || o->first_edge == NULL || o->ready == NULL || o->writers == NULL ||
-        o->last == NULL)
+    if (o->waiting == NULL || o->first_edge == NULL || o->ready == NULL || o->writers == NULL || o->last == NULL)
         return weir_fail_memory(count * sizeof(int));
     for (int n = 0; n < plan->num_nodes; n++) {
         const weir_plan_node *node = &plan->nodes[n];

@@ -85,7 +85,7 @@ typedef struct weir_plan_node {
     int position;                   /* in plan->order */
     bool is_writer;                 /* changes a variable, or state that others see */
     bool is_foldable;               /* its value follows from shapes and constants */
-    bool is_target; /* asked for by name */
+    bool is_target;                 /* asked for by name */
     bool is_last;                   /* after all writers: the value of a variable that is fetched */
     const struct weir_fused *fused; /* what a fused node stands for; NULL */
 } weir_plan_node;
@@ -121,8 +121,8 @@ typedef struct weir_segment {
 /* An edge between segments. */
 typedef struct weir_successor {
     int segment;
-    int branch; /* output of a SWITCH that it hangs on; -1: whatever the segment becomes */
-    int input;  /* for a MERGE: which data input this is; -1: none */
+    int branch;    /* output of a SWITCH that it hangs on; -1: whatever the segment becomes */
+    int input;     /* for a MERGE: which data input this is; -1: none */
     bool is_order; /* only the order of reads and writes: it comes alive whatever the segment becomes */
 } weir_successor;
 

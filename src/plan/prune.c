@@ -22,7 +22,8 @@ static weir_status make_empty(weir_plan *plan, weir_plan_node *node, int *reads)
     for (int i = 0; i < node->num_inputs; i++) {
         reads[node->inputs[i].node]--;
         weir_kind kind = plan->nodes[node->inputs[i].node].kind;
-        if (kind != WEIR_KIND_VARIABLE && !weir_plan_is_free_constant(plan, node->inputs[i].node) && kind != WEIR_KIND_FEED)
+        if (kind != WEIR_KIND_VARIABLE && !weir_plan_is_free_constant(plan, node->inputs[i].node) &&
+            kind != WEIR_KIND_FEED)
             controls[count++] = node->inputs[i].node;
     }
     node->kind = WEIR_KIND_NOTHING;

@@ -276,7 +276,8 @@ static weir_status note_accesses(cutter *c, const weir_plan_node *node, int segm
         int newest = newest_access(c, value->variable);
         for (int at = newest; at >= 0; at = c->accesses.items[at].next) {
             const access *before = &c->accesses.items[at];
-            bool is_beside = c->segments.items[before->segment].segment.frame == node->frame; /* iterations have their own */
+            bool is_beside =
+                c->segments.items[before->segment].segment.frame == node->frame; /* iterations have their own */
             if (before->segment != segment && is_beside && (is_write || before->is_write))
                 WEIR_TRY(add_edge(c, (edge){before->segment, segment, -1, -1, true}));
         }

@@ -144,7 +144,8 @@ static void deliver(weir_run_state *run, const weir_segment_run *from, weir_iter
         weir_slot_set(&to->slots[slot], tensor);
     for (int i = 0; i < from->segment->num_successors; i++) {
         const weir_successor *edge = &from->segment->successors[i];
-        weir_segment_arrive(run, &to->segments[run->plan->segments[edge->segment].local], edge, is_dead && !edge->is_order);
+        weir_segment_arrive(run, &to->segments[run->plan->segments[edge->segment].local], edge,
+                            is_dead && !edge->is_order);
     }
 }
 

@@ -38,7 +38,8 @@ weir_status weir_session_device_options(const weir_session_options *options, wei
     if (options->sim_gpus == 0)
         WEIR_TRY(read_number("WEIR_SIM_GPUS", &out->sim_gpus));
     if (!(options->per_process_gpu_memory_fraction >= 0 && options->per_process_gpu_memory_fraction <= 1))
-        return weir_fail(WEIR_INVALID_ARGUMENT, "per_process_gpu_memory_fraction is %g: more than 0 and at most 1 is expected",
+        return weir_fail(WEIR_INVALID_ARGUMENT,
+                         "per_process_gpu_memory_fraction is %g: more than 0 and at most 1 is expected",
                          options->per_process_gpu_memory_fraction);
     return WEIR_STATUS_OK;
 }
@@ -46,10 +47,11 @@ weir_status weir_session_device_options(const weir_session_options *options, wei
 static weir_status check_options(const weir_session_options *options)
 {
     if (options->timeout_ms < 0)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "timeout_ms is %lld: 0 or more is expected", (long long)options->timeout_ms);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "timeout_ms is %lld: 0 or more is expected",
+                         (long long)options->timeout_ms);
     if (options->max_plans < 0 || options->max_layouts < 0)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "max_plans is %d and max_layouts %d: 0 or more is expected", options->max_plans,
-                         options->max_layouts);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "max_plans is %d and max_layouts %d: 0 or more is expected",
+                         options->max_plans, options->max_layouts);
     return WEIR_STATUS_OK;
 }
 
@@ -339,7 +341,8 @@ static bool matches(const weir_cached_plan *cached, const signature *wanted)
 static weir_status check_output(const weir_session *session, weir_output output, const char *what, int index)
 {
     if (output.node == NULL)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "%s %d is a null output: the call that should have made it failed", what, index);
+        return weir_fail(WEIR_INVALID_ARGUMENT, "%s %d is a null output: the call that should have made it failed",
+                         what, index);
     if (output.node->graph != session->graph)
         return weir_fail(WEIR_INVALID_ARGUMENT, "%s %d ('%s') is of another graph than the session's", what, index,
                          output.node->name);
@@ -362,8 +365,8 @@ static weir_status check_signature(const weir_session *session, const signature 
     for (int i = 0; i < wanted->num_fetches; i++) {
         WEIR_TRY(check_output(session, wanted->fetches[i], "Fetch", i));
         if (weir_dtype_base(weir_output_dtype(wanted->fetches[i])) == WEIR_RESOURCE)
-            return weir_fail(WEIR_INVALID_ARGUMENT, "'%s:%d' is a handle: it cannot be fetched", wanted->fetches[i].node->name,
-                             wanted->fetches[i].index);
+            return weir_fail(WEIR_INVALID_ARGUMENT, "'%s:%d' is a handle: it cannot be fetched",
+                             wanted->fetches[i].node->name, wanted->fetches[i].index);
     }
     for (int i = 0; i < wanted->num_targets; i++) {
         if (wanted->targets[i] == NULL)
@@ -453,9 +456,9 @@ static weir_status make_plan(weir_session *session, const signature *wanted, wei
     return WEIR_STATUS_OK;
 }
 
-weir_status weir_session_plan(weir_session *session, const weir_output *feeds, int num_feeds, const weir_output *fetches,
-                              int num_fetches, weir_node *const *targets, int num_targets, bool is_partial,
-                              weir_cached_plan **out)
+weir_status weir_session_plan(weir_session *session, const weir_output *feeds, int num_feeds,
+                              const weir_output *fetches, int num_fetches, weir_node *const *targets, int num_targets,
+                              bool is_partial, weir_cached_plan **out)
 {
     signature wanted = {feeds, fetches, targets, num_feeds, num_fetches, num_targets, is_partial};
     weir_status status = WEIR_STATUS_OK;

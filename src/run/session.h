@@ -15,7 +15,7 @@ typedef struct weir_cached_plan {
     weir_output *fetches;
     weir_node **targets;
     bool is_partial;
-    int users;          /* runs, steps */
+    int users;            /* runs, steps */
     weir_run_state *idle; /* runs that may be used again */
     int num_idle;
     uint64_t last_used;
@@ -28,7 +28,7 @@ typedef struct weir_worker {
     int queue;
     pthread_t thread;
     bool is_started;
-    weir_run_state *walking; /* what it looks at now */
+    weir_run_state *walking;      /* what it looks at now */
     weir_run_state *first, *last; /* posted runs */
 } weir_worker;
 
@@ -39,8 +39,8 @@ struct weir_session {
     weir_container *resources; /* where its variables are: its own container, or its task's */
     weir_session_state state;
     weir_placement placement;
-    pthread_mutex_t mutex;       /* plans, placement, runs */
-    pthread_cond_t idle;         /* a run ended */
+    pthread_mutex_t mutex; /* plans, placement, runs */
+    pthread_cond_t idle;   /* a run ended */
     weir_cached_plan *plans;
     int num_plans;
     int max_plans, max_layouts;
@@ -49,28 +49,29 @@ struct weir_session {
     bool allow_soft_placement, log_device_placement, stop_at_nan, is_closed;
     FILE *placement_stream;
     int64_t timeout_ms;
-    int64_t memory_limit;        /* bytes of host memory a run may use */
-    weir_run_state *active;      /* list of runs under way */
+    int64_t memory_limit;   /* bytes of host memory a run may use */
+    weir_run_state *active; /* list of runs under way */
     int num_active;
     pthread_mutex_t workers_mutex;
     pthread_cond_t workers_wake;
     pthread_cond_t workers_released;
-    weir_worker *workers;        /* [queues] */
+    weir_worker *workers; /* [queues] */
     int num_workers;
     bool workers_stop;
     pthread_cond_t watcher_wake;
-    pthread_t watcher;           /* sees to deadlines of runs that nobody waits for */
+    pthread_t watcher; /* sees to deadlines of runs that nobody waits for */
     bool watcher_is_started;
-    int64_t watch_ns;            /* when it looks again; 0: when it is told to */
+    int64_t watch_ns; /* when it looks again; 0: when it is told to */
     _Atomic bool measures;
-    weir_time_sums sums;         /* guarded by mutex */
+    weir_time_sums sums; /* guarded by mutex */
 };
 
 /* What a session of a cluster's task is given beyond the options of its own. */
 typedef struct weir_session_home {
-    const char *job;           /* NULL: localhost, task 0 */
+    const char *job; /* NULL: localhost, task 0 */
     int task;
-    weir_container *container; /* of the task, which outlives the session: variables are shared by name; NULL: its own */
+    weir_container
+        *container; /* of the task, which outlives the session: variables are shared by name; NULL: its own */
 } weir_session_home;
 
 WEIR_WARN_UNUSED weir_status weir_session_new_in(weir_graph *graph, const weir_session_options *options,
