@@ -506,11 +506,12 @@ static void keys_that_grow_without_end(void **state)
 /* A block whose trailer would stand behind the end of the file. */
 static void handles_at_the_end_of_the_file(void **state)
 {
+    static const uint8_t magic[8] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
     for (size_t offset = 43; offset < 60; offset++) {
         uint8_t *footer = calloc(48, 1);
         weir_table *table = NULL;
         footer[2] = (uint8_t)offset; /* of the index block, of size 0 */
-        memcpy(footer + 40, "\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
+        memcpy(footer + 40, magic, sizeof magic);
         weir_status status = weir_table_open(footer, 48, &table);
         if (offset == 43)
             fails_with(status, WEIR_DATA_LOSS, "block checksum mismatch");
