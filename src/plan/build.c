@@ -29,6 +29,15 @@ static int find_feed(const builder *b, weir_output output)
     return -1;
 }
 
+/* The feed that stands for a whole placeholder, so that who waits for the placeholder waits for the feed; -1: none. */
+static int fed_in_place_of(const builder *b, weir_node *node)
+{
+    const weir_kernel *kernel = NULL;
+    if (!b->is_fed[node->id] || !weir_ok(weir_kernel_find(node, &kernel)) || kernel->role != WEIR_ROLE_PLACEHOLDER)
+        return -1;
+    return find_feed(b, (weir_output){node, 0});
+}
+
 /* ---- Which nodes ---- */
 
 static void need(builder *b, const weir_node *node, int *top)
@@ -54,8 +63,10 @@ static void mark(builder *b)
             if (node->inputs[i].node != NULL && find_feed(b, node->inputs[i]) < 0)
                 need(b, node->inputs[i].node, &top);
         }
-        for (int i = 0; i < node->num_controls; i++)
-            need(b, node->controls[i], &top);
+        for (int i = 0; i < node->num_controls; i++) {
+            if (fed_in_place_of(b, node->controls[i]) < 0)
+                need(b, node->controls[i], &top);
+        }
     }
 }
 
@@ -316,8 +327,10 @@ static void link_inputs(const builder *b, const weir_node *node, weir_port *inpu
         else
             inputs[i] = (weir_port){number_of(b, node->inputs[i].node), node->inputs[i].index};
     }
-    for (int i = 0; i < node->num_controls; i++)
-        controls[i] = number_of(b, node->controls[i]);
+    for (int i = 0; i < node->num_controls; i++) {
+        int feed = fed_in_place_of(b, node->controls[i]);
+        controls[i] = feed >= 0 ? b->feed_node[feed] : number_of(b, node->controls[i]);
+    }
 }
 
 /* A value that is fed in the place of a variable is no variable. */

@@ -126,7 +126,7 @@ static weir_status choose_layout(weir_run_state *run, const weir_segment *segmen
         found = cache->count++;
     }
     weir_layout *layout = cache->items[found];
-    layout->last_used = ++run->clock;
+    layout->last_used = atomic_fetch_add_explicit(&run->clock, 1, memory_order_relaxed); /* walkers of several queues */
     cache->newest = layout;
     *out = layout;
     return WEIR_STATUS_OK;

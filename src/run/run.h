@@ -176,7 +176,7 @@ typedef struct weir_run {
     weir_tensor **fetched;       /* [fetches] scratch */
     weir_run_metadata *metadata; /* being gathered; NULL */
     weir_run_metadata **metadata_out;
-    uint64_t clock;        /* for the least recently used layout */
+    _Atomic uint64_t clock;    /* for the least recently used layout */
     struct weir_run *next; /* in the plan's list of idle runs; in the session's list of active ones */
     struct weir_run *previous;
 } weir_run_state;

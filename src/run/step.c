@@ -213,6 +213,8 @@ weir_status weir_step_run(weir_step *step)
     if (run->metadata != NULL)
         (void)!weir_ok(weir_metadata_end(run, NULL));
     weir_session_unregister(run);
+    if (!run->is_direct)
+        weir_session_forget(run); /* workers may still be leaving it */
     weir_run_rest(run);
     return status;
 }
