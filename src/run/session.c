@@ -577,6 +577,16 @@ weir_status weir_session_take_run(weir_session *session, weir_cached_plan *cache
     return status;
 }
 
+/* Buffers that variables of the plan had before their shape changed: with no run under way nobody reads them any more. */
+static void free_retired(const weir_plan *plan)
+{
+    for (size_t i = 0; i < plan->resources.count; i++) {
+        weir_resource *resource = plan->resources.items[i];
+        if (resource->type == &weir_variable_type && ((weir_variable *)resource)->retired.count > 0)
+            weir_variable_free_retired((weir_variable *)resource);
+    }
+}
+
 void weir_session_give_run(weir_run_state *run, bool keep)
 {
     weir_session *session = run->session;
@@ -586,6 +596,8 @@ void weir_session_give_run(weir_run_state *run, bool keep)
     run->may_be_kept = keep;
     if (!is_pinned)
         unlink_active(session, run);
+    if (session->num_active == 0)
+        free_retired(run->plan);
     pthread_mutex_unlock(&session->mutex);
     if (!is_pinned)
         put_away(run, keep);
