@@ -163,10 +163,23 @@ static void unlink_active(weir_session *session, weir_run_state *run)
     run->is_closing = false;
 }
 
-static void end_active(weir_session *session)
+/* Buffers that variables of the plan had before their shape changed: with no run under way nobody reads them any more. Those
+ * of a task are other sessions' as well, which may be reading. */
+static void free_retired(const weir_session *session, const weir_plan *plan)
 {
-    if (--session->num_active == 0)
-        pthread_cond_broadcast(&session->idle);
+    for (size_t i = 0; session->resources == &session->container && i < plan->resources.count; i++) {
+        weir_resource *resource = plan->resources.items[i];
+        if (resource->type == &weir_variable_type && ((weir_variable *)resource)->retired.count > 0)
+            weir_variable_free_retired((weir_variable *)resource);
+    }
+}
+
+static void end_active(weir_session *session, const weir_plan *plan)
+{
+    if (--session->num_active > 0)
+        return;
+    free_retired(session, plan);
+    pthread_cond_broadcast(&session->idle);
 }
 
 /* A run that nobody needs any more, neither its owner nor the session. Without the mutex. */
@@ -189,7 +202,7 @@ static void put_away(weir_run_state *run, bool may_keep)
         pthread_mutex_lock(&session->mutex);
     }
     cached->users--;
-    end_active(session);
+    end_active(session, cached->plan);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -510,7 +523,7 @@ void weir_session_unregister(weir_run_state *run)
     while (run->pins > 0)
         pthread_cond_wait(&session->idle, &session->mutex);
     unlink_active(session, run);
-    end_active(session);
+    end_active(session, run->plan);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -577,16 +590,6 @@ weir_status weir_session_take_run(weir_session *session, weir_cached_plan *cache
     return status;
 }
 
-/* Buffers that variables of the plan had before their shape changed: with no run under way nobody reads them any more. */
-static void free_retired(const weir_plan *plan)
-{
-    for (size_t i = 0; i < plan->resources.count; i++) {
-        weir_resource *resource = plan->resources.items[i];
-        if (resource->type == &weir_variable_type && ((weir_variable *)resource)->retired.count > 0)
-            weir_variable_free_retired((weir_variable *)resource);
-    }
-}
-
 void weir_session_give_run(weir_run_state *run, bool keep)
 {
     weir_session *session = run->session;
@@ -596,8 +599,6 @@ void weir_session_give_run(weir_run_state *run, bool keep)
     run->may_be_kept = keep;
     if (!is_pinned)
         unlink_active(session, run);
-    if (session->num_active == 0)
-        free_retired(run->plan);
     pthread_mutex_unlock(&session->mutex);
     if (!is_pinned)
         put_away(run, keep);

@@ -532,6 +532,39 @@ static void a_batch_larger_than_memory_is_told(void **state)
     close_all(&f);
 }
 
+/* A variable whose shape changes keeps no more than what runs may be reading. */
+static void variables_of_changing_shape_keep_little(void **state)
+{
+    fixture f = open_graph();
+    weir_output x = weir_placeholder(f.s, WEIR_FLOAT, weir_shape_unknown());
+    weir_output v = weir_variable_v2(f.s, WEIR_FLOAT, weir_shape_unknown(), .name = "v");
+    weir_attr any_shape[] = {WEIR_ATTR_B("validate_shape", false)};
+    weir_node *assign = weir_op(f.s, "Assign", WEIR_INPUTS(v, x), .attrs = any_shape, .num_attrs = 1);
+    weir_output sum = weir_reduce_sum(f.s, weir_add(f.s, v, v));
+    open_session(&f);
+    WEIR_AUTO(weir_step) *step = NULL;
+    for (int i = 0; i < 50; i++) {
+        WEIR_AUTO(weir_tensor) *value = NULL;
+        WEIR_AUTO(weir_tensor) *result = NULL;
+        check_ok(weir_tensor_new(WEIR_FLOAT, WEIR_SHAPE(1 + i % 3, 2), &value));
+        for (int k = 0; k < 2 * (1 + i % 3); k++)
+            weir_tensor_floats(value)[k] = 1;
+        check_ok(weir_run(f.session, .feeds = {{x, value}}, .targets = {assign}));
+        check_ok(weir_run(f.session, .fetches = {sum}, .results = {&result}));
+        check_floats(result, (float[]){(float)(4 * (1 + i % 3))}, 1);
+        if (step == NULL)
+            check_ok(weir_prepare(f.session, &step, .fetches = {sum}));
+        check_ok(weir_step_run(step));
+        check_floats(weir_step_result(step, 0), (float[]){(float)(4 * (1 + i % 3))}, 1);
+        const weir_plan *plan = f.session->plans->plan;
+        assert_int_equal(plan->resources.count, 1);
+        assert_true(((weir_variable *)plan->resources.items[0])->retired.count <= 1);
+    }
+    weir_step_free(step);
+    step = NULL;
+    close_all(&f);
+}
+
 /* ---- Values that are wrong ---- */
 
 static void wrong_values_name_node_and_value(void **state)
@@ -646,6 +679,7 @@ int main(void)
         cmocka_unit_test(a_shape_that_fails_leaves_the_session_usable),
         cmocka_unit_test(empty_batches_run),
         cmocka_unit_test(a_batch_larger_than_memory_is_told),
+        cmocka_unit_test(variables_of_changing_shape_keep_little),
         cmocka_unit_test(wrong_values_name_node_and_value),
         cmocka_unit_test(stop_at_nan_names_the_op),
         cmocka_unit_test(options_are_checked),

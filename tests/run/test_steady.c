@@ -25,13 +25,16 @@ void *malloc(size_t size)
     return __libc_malloc(size);
 }
 
-void *calloc(size_t count, size_t size)
+void *counted_calloc(size_t count, size_t size) __asm__("calloc");
+void *counted_realloc(void *memory, size_t size) __asm__("realloc");
+
+void *counted_calloc(size_t count, size_t size)
 {
     __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
     return __libc_calloc(count, size);
 }
 
-void *realloc(void *memory, size_t size)
+void *counted_realloc(void *memory, size_t size)
 {
     __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
     return __libc_realloc(memory, size);
@@ -255,7 +258,11 @@ static void a_thousand_batch_sizes_stay_bounded(void **state)
     long before = resident_kb();
     for (int i = 0; i < 1000; i++)
         (void)run_batch(session, &net, 1 + i * 389 % 1000, x, y);
+#if !defined(__SANITIZE_ADDRESS__) /* which keeps what is freed for a while */
     assert_true(resident_kb() - before < 4096);
+#else
+    (void)before;
+#endif
     free(x);
     free(y);
     weir_session_free(session);
