@@ -144,12 +144,53 @@ static void the_side_not_taken_does_not_run(void **state)
     }
 }
 
+/* A variable's handle enters a loop, whose iterations write it; what comes after sees all of them. */
+static void loops_may_write_variables(void **state)
+{
+    (void)state;
+    WEIR_AUTO(weir_graph) *g = weir_graph_new();
+    weir_scope s = weir_root(g);
+    weir_attr dtype[] = {WEIR_ATTR_T("dtype", WEIR_FLOAT)};
+    weir_attr variable[] = {WEIR_ATTR_T("dtype", WEIR_FLOAT), WEIR_ATTR_SH("shape", WEIR_SCALAR)};
+    weir_attr name = WEIR_ATTR_S("frame_name", "loop");
+    weir_attr constant[] = {name, WEIR_ATTR_B("is_constant", true)};
+    weir_output handle = weir_out(weir_op(s, "VarHandleOp", .name = "v", .attrs = variable, .num_attrs = 2), 0);
+    weir_output zero = weir_const(s, WEIR_INT32_OF(0));
+    weir_output start = weir_const(s, WEIR_FLOAT_OF(100));
+    weir_node *init = weir_op(s, "AssignVariableOp", WEIR_INPUTS(handle, start), .attrs = dtype, .num_attrs = 1);
+    weir_output n = weir_placeholder(s, WEIR_INT32, WEIR_SCALAR);
+    weir_output limit = weir_out(weir_op(s, "Enter", WEIR_INPUTS(n), .attrs = constant, .num_attrs = 2), 0);
+    weir_output inside = weir_out(weir_op(s, "Enter", WEIR_INPUTS(handle), .attrs = constant, .num_attrs = 2), 0);
+    weir_output enter = weir_out(weir_op(s, "Enter", WEIR_INPUTS(zero), .attrs = &name, .num_attrs = 1), 0);
+    weir_node *merge = weir_op(s, "Merge", WEIR_INPUTS(enter, enter));
+    weir_output again = weir_out(weir_op(s, "LoopCond", WEIR_INPUTS(weir_less(s, weir_out(merge, 0), limit))), 0);
+    weir_node *side = weir_op(s, "Switch", WEIR_INPUTS(weir_out(merge, 0), again));
+    weir_output i = weir_identity(s, weir_out(side, 1));
+    weir_output amount = weir_cast(s, i, WEIR_FLOAT);
+    weir_node *add = weir_op(s, "AssignAddVariableOp", WEIR_INPUTS(inside, amount), .attrs = dtype, .num_attrs = 1);
+    weir_scope body = weir_after(s, add);
+    weir_output next = weir_add(body, i, weir_const(weir_after(s, i.node), WEIR_INT32_OF(1)));
+    weir_node_set_back_edge(merge, 1, weir_out(weir_op(s, "NextIteration", WEIR_INPUTS(next)), 0));
+    weir_output count = weir_out(weir_op(s, "Exit", WEIR_INPUTS(weir_out(side, 0))), 0);
+    weir_node *read =
+        weir_op(weir_after(s, count.node), "ReadVariableOp", WEIR_INPUTS(handle), .attrs = dtype, .num_attrs = 1);
+    WEIR_AUTO(weir_session) *session = NULL;
+    check_ok(weir_session_new(g, NULL, &session));
+    for (int32_t times = 0; times < 6; times++) {
+        WEIR_AUTO(weir_tensor) *limits = make_scalar(WEIR_INT32, &times);
+        WEIR_AUTO(weir_tensor) *value = NULL;
+        check_ok(weir_run(session, .targets = {init}));
+        check_ok(weir_run(session, .feeds = {{n, limits}}, .fetches = {weir_out(read, 0)}, .results = {&value},
+                          .timeout_ms = 20000));
+        check_floats(value, (float[]){100 + (float)(times * (times - 1) / 2)}, 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_run_as_often_as_asked),
-        cmocka_unit_test(loops_may_stand_in_loops),
-        cmocka_unit_test(loops_on_the_other_side_are_dead),
+        cmocka_unit_test(loops_run_as_often_as_asked),      cmocka_unit_test(loops_may_stand_in_loops),
+        cmocka_unit_test(loops_on_the_other_side_are_dead), cmocka_unit_test(loops_may_write_variables),
         cmocka_unit_test(the_side_not_taken_does_not_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
