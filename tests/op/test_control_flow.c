@@ -239,10 +239,10 @@ static const char *const expected_nodes[] = {
     "gradients/cond/mul/Switch_grad/cond_grad Merge gradients/zeros_3:0 gradients/cond/mul_grad/Mul:0",
     "gradients/Switch_4 Switch w:0 cond_1/pred_id:0",
     "gradients/cond_1/Identity/Switch_grad/cond_grad Merge gradients/zeros_4:0 gradients/cond_1/Merge_grad/cond_grad:1",
-    "gradients/AddN AddN gradients/cond_1/Switch_1_grad/cond_grad:0 gradients/cond/mul_1/Switch_grad/cond_grad:0 "
-    "gradients/cond/mul/Switch_grad/cond_grad:0",
-    "gradients/AddN_1 AddN gradients/cond/mul_1/Switch_1_grad/cond_grad:0 "
-    "gradients/cond_1/Identity/Switch_grad/cond_grad:0",
+    ("gradients/AddN AddN gradients/cond_1/Switch_1_grad/cond_grad:0 gradients/cond/mul_1/Switch_grad/cond_grad:0 "
+     "gradients/cond/mul/Switch_grad/cond_grad:0"),
+    ("gradients/AddN_1 AddN gradients/cond/mul_1/Switch_1_grad/cond_grad:0 "
+     "gradients/cond_1/Identity/Switch_grad/cond_grad:0"),
 };
 
 static void describe(const weir_node *node, weir_text *text)

@@ -73,7 +73,8 @@ static void no_addition_is_lost(void **state)
         assert_string_equal(workers[i].text, "");
     WEIR_AUTO(weir_tensor) *value = NULL;
     check_ok(weir_run(session, .fetches = {v}, .results = {&value}));
-    const float all = THREADS * ADDITIONS;
+    const int additions = THREADS * ADDITIONS;
+    const float all = (float)additions;
     check_floats(value, (float[]){all, all + 1, all + 2}, 3);
 }
 
@@ -168,7 +169,7 @@ static void *run_until_closed(void *context)
         if (!weir_ok(weir_tensor_new(WEIR_FLOAT, WEIR_SHAPE(1 + rand_r(&w->random) % 5), &x)))
             break;
         int kind = rand_r(&w->random) % 4;
-        weir_status status = WEIR_STATUS_OK;
+        weir_status status;
         weir_feed feed = {shared.x, x};
         weir_run_arrays call = {.size = sizeof call, .fetches = &shared.taken, .num_fetches = 1, .results = &result};
         if (kind == 0) {
@@ -327,7 +328,9 @@ static void callbacks_may_free_and_start_runs(void **state)
         weir_session_options options = {.size = sizeof options, .cpu_devices = 2, .sim_gpus = 1};
         check_ok(weir_session_new(g, &options, &session));
         check_ok(weir_run(session, .targets = {init.node}));
-        chain c = {.session = session, .left = 500 / SLOWER, .mutex = PTHREAD_MUTEX_INITIALIZER,
+        chain c = {.session = session,
+                   .left = 500 / SLOWER,
+                   .mutex = PTHREAD_MUTEX_INITIALIZER,
                    .ended = PTHREAD_COND_INITIALIZER};
         c.call = (weir_run_arrays){.size = sizeof c.call, .fetches = &y, .num_fetches = 1, .results = &c.result};
         weir_pending_run *run = NULL;
@@ -346,10 +349,10 @@ static void callbacks_may_run_while_the_session_closes(void **state)
     check_ok(weir_session_new(shared.graph, &options, &session));
     chain c[20];
     for (int i = 0; i < 20; i++) {
-        c[i] = (chain){.session = session, .left = 2, .mutex = PTHREAD_MUTEX_INITIALIZER,
-                       .ended = PTHREAD_COND_INITIALIZER};
-        c[i].call =
-            (weir_run_arrays){.size = sizeof c[i].call, .fetches = &shared.taken, .num_fetches = 1, .results = &c[i].result};
+        c[i] = (chain){
+            .session = session, .left = 2, .mutex = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+        c[i].call = (weir_run_arrays){
+            .size = sizeof c[i].call, .fetches = &shared.taken, .num_fetches = 1, .results = &c[i].result};
         weir_pending_run *run = NULL;
         check_ok(weir_run_start(session, &c[i].call, go_on, &c[i], &run));
     }
@@ -371,10 +374,13 @@ static void deadlines_come_without_a_waiter(void **state)
     check_ok(weir_session_new(shared.graph, &options, &session));
     chain c[10];
     for (int i = 0; i < 10; i++) {
-        c[i] = (chain){.session = session, .left = 2, .mutex = PTHREAD_MUTEX_INITIALIZER,
-                       .ended = PTHREAD_COND_INITIALIZER};
-        c[i].call = (weir_run_arrays){.size = sizeof c[i].call, .fetches = &shared.taken, .num_fetches = 1,
-                                      .results = &c[i].result, .timeout_ms = 100 - 9 * i};
+        c[i] = (chain){
+            .session = session, .left = 2, .mutex = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+        c[i].call = (weir_run_arrays){.size = sizeof c[i].call,
+                                      .fetches = &shared.taken,
+                                      .num_fetches = 1,
+                                      .results = &c[i].result,
+                                      .timeout_ms = 100 - 9 * i};
         weir_pending_run *run = NULL;
         check_ok(weir_run_start(session, &c[i].call, go_on, &c[i], &run));
     }

@@ -103,8 +103,10 @@ static inline recorded_field read_field(char *line)
     field.values = calloc((size_t)field.count + 1, sizeof(double));
     for (int64_t i = 0; i < field.count; i++) {
         char *word = strtok(NULL, " \n");
-        if (word == NULL)
+        if (word == NULL) {
             fail_msg("recorded.txt: %s has %lld values, not %lld", field.key, (long long)i, (long long)field.count);
+            break;
+        }
         field.values[i] = strtod(word, NULL);
     }
     return field;
@@ -158,8 +160,10 @@ UNUSED_FUNCTION const recorded_field *find_field(const recorded *run, const char
 UNUSED_FUNCTION double number_of(const recorded *run, const char *key)
 {
     const recorded_field *field = find_field(run, "%s", key);
-    if (field == NULL)
+    if (field == NULL) {
         fail_msg("%s %d has no %s", run->family, run->number, key);
+        return 0;
+    }
     return field->values[0];
 }
 
@@ -248,8 +252,10 @@ UNUSED_FUNCTION void assert_recorded(const recorded *run, const char *key, const
         return;
     }
     field = find_field(run, "%s.sum", key);
-    if (field == NULL)
+    if (field == NULL) {
         fail_msg("%s %d has no %s", run->family, run->number, key);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) {
         as_double[0] += (double)((const float *)weir_tensor_data_const(value))[i];
         as_double[1] += fabs((double)((const float *)weir_tensor_data_const(value))[i]);

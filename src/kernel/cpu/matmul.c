@@ -257,7 +257,7 @@ void weir_matmul_prepare(const weir_cpu_kernels *kernels, const weir_matmul_opti
     plan->block_products = 1;
     if (blocks == 1 && o->batch > 1 && plan->shared_bytes == 0) {
         double flops = 2.0 * (double)o->m * (double)o->n * (double)o->k + 100;
-        plan->block_products = most(1, least((int64_t)(BLOCK_FLOPS / 4 / flops), o->batch / 8));
+        plan->block_products = most(1, least((int64_t)(0.25 * BLOCK_FLOPS / flops), o->batch / 8));
     }
     plan->product_blocks = divide_up(o->batch, plan->block_products);
 }

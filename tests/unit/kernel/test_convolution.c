@@ -79,7 +79,7 @@ static void reference(const options *o, const double *first, const double *secon
 
 static double *as_doubles(const float *values, int64_t count)
 {
-    double *doubles = malloc((size_t)(count + 1) * sizeof *doubles);
+    double *doubles = calloc((size_t)count + 1, sizeof *doubles);
     for (int64_t i = 0; i < count; i++)
         doubles[i] = (double)values[i];
     return doubles;
@@ -102,8 +102,7 @@ static void check_direction(const options *o)
     sizes_of(o, sizes);
     float *first = random_floats(sizes[0]), *second = random_floats(sizes[1]), *bias = random_floats(o->out_channels);
     double *first_double = as_doubles(first, sizes[0]), *second_double = as_doubles(second, sizes[1]);
-    double *sums = malloc((size_t)(sizes[2] + 1) * sizeof *sums),
-           *absolute = malloc((size_t)(sizes[2] + 1) * sizeof *sums);
+    double *sums = calloc((size_t)sizes[2] + 1, sizeof *sums), *absolute = calloc((size_t)sizes[2] + 1, sizeof *sums);
     reference(o, first_double, second_double, sums, absolute);
     for (int64_t i = 0; i < sizes[2]; i++) {
         if (o->bias)

@@ -464,7 +464,8 @@ static void test_narrow(void **state)
             for (int i = 0; i < COUNT; i++) {
                 float x = half ? float_of_half(a[i]) : float_of_bfloat16(a[i]);
                 float y = half ? float_of_half(out[i]) : float_of_bfloat16(out[i]);
-                assert_true(fabs(y - tanh(x)) <= fabs(tanh(x)) * (half ? 0x1p-11 : 0x1p-8) * 1.01);
+                double exact = tanh((double)x);
+                assert_true(fabs((double)y - exact) <= fabs(exact) * (half ? 0x1p-11 : 0x1p-8) * 1.01);
             }
         }
         weir_binary_plan binary;
@@ -513,7 +514,8 @@ static void check_binary(weir_binary_op op, weir_shape a_shape, weir_shape b_sha
             exact = op == WEIR_BINARY_FLOOR_DIV ? floorf(x / y) : truncf(x / y);
         if (to_bool)
             assert_int_equal(((bool *)first)[i], exact);
-        else if (fabs(((float *)first)[i] - exact) > fmax(fmax(fabs(exact), fabs(x) / 8), fabs(y) / 4) * 6e-7)
+        else if (fabs(((float *)first)[i] - exact) >
+                 fmax(fmax(fabs(exact), fabs((double)x) / 8), fabs((double)y) / 4) * 6e-7)
             fail_msg("op %d of %.9g and %.9g is %.9g, not %.9g", (int)op, x, y, ((float *)first)[i], exact);
     }
     for (int t = 1; t < TEAMS; t++) {
@@ -582,7 +584,7 @@ static void test_binary_tiers(void **state)
                 double exact = binary_exact((weir_binary_op)op, a[i], b[i]);
                 if (op == WEIR_BINARY_FLOOR_DIV)
                     exact = floorf(a[i] / b[i]);
-                assert_true(fabs(alone - exact) <= fmax(fabs(exact), fabs(a[i]) + fabs(b[i])) * 2e-6);
+                assert_true(fabs(alone - exact) <= fmax(fabs(exact), fabs((double)a[i]) + fabs((double)b[i])) * 2e-6);
             }
             float *other = guarded_new(COUNT * 4);
             if (loops[WEIR_SIDES_LEFT] != NULL) {

@@ -41,7 +41,7 @@ static void reference(const options *o, const float *x, const float *dy, double 
         const int64_t c = at % o->channels, w = at / o->channels % o->out_width;
         const int64_t h = at / o->channels / o->out_width % o->out_height;
         const int64_t b = at / o->channels / o->out_width / o->out_height;
-        int64_t cells[64], count = 0, best = -1;
+        int64_t cells[64] = {0}, count = 0, best = -1;
         for (int64_t i = 0; i < o->window_height; i++)
             for (int64_t j = 0; j < o->window_width; j++) {
                 const int64_t row = h * sh + i - o->pad_top, column = w * sw + j - o->pad_left;

@@ -213,7 +213,7 @@ static void test_truncated(void **state)
     for (int i = 0; i < 4096; i++) {
         sum += many[i];
         squares += (double)many[i] * many[i];
-        largest = fabs(many[i]) > largest ? fabs(many[i]) : largest;
+        largest = fmax(largest, fabs((double)many[i]));
     }
     assert_true(fabs(largest - 1.997492) < 1e-6 && fabs(sum / 4096 + 0.0087) < 1e-4);
     assert_true(fabs(squares / 4096 - sum * sum / 4096 / 4096 - 0.779) < 1e-3);

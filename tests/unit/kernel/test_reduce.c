@@ -90,7 +90,7 @@ static void check_float(weir_reduce_op op, weir_shape shape, const bool *reduced
     for (int64_t i = 0; i < n; i++) {
         int64_t output = op == WEIR_REDUCE_L2_LOSS ? 0 : output_of(shape, reduced, i);
         exact[output] = take(op, exact[output], x[i]);
-        size[output] += fabs(x[i]);
+        size[output] += fabs((double)x[i]);
     }
     weir_reduce_plan plan;
     assert_true(weir_reduce_prepare(op, WEIR_FLOAT, &shape, reduced, &plan));

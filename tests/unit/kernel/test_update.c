@@ -147,7 +147,7 @@ static void test_adam(void **state)
                 arrays_free(&b), arrays_free(&c);
             }
             for (int step = 0; step < STEPS; step++) {
-                double alpha = lr * sqrt(1 - power2) / (1 - power1);
+                double alpha = lr * sqrt((double)(1 - power2)) / (1 - power1);
                 update(teams[1], a.n, a.x[0], a.x[1], a.x[2], &scalars, a.x[3], nesterov);
                 for (int64_t i = 0; i < a.n; i++)
                     adam_exact(&a.exact[0][i], &a.exact[1][i], &a.exact[2][i], a.exact[3][i], alpha, beta1, beta2,
@@ -194,7 +194,8 @@ static void test_double_and_half(void **state)
     double epsilon = 1e-8, exact[3] = {1, 0.5, 0.25};
     weir_adam_scalars scalars = {&power1, &power2, &lr, &beta1, &beta2, &epsilon};
     weir_adam_find(WEIR_DOUBLE)(NULL, 1, &var, &m, &v, &scalars, &g, false);
-    adam_exact(&exact[0], &exact[1], &exact[2], g, lr * sqrt(1 - power2) / (1 - power1), beta1, beta2, epsilon, false);
+    adam_exact(&exact[0], &exact[1], &exact[2], g, lr * sqrt((double)(1 - power2)) / (1 - power1), beta1, beta2,
+               epsilon, false);
     assert_true(fabs(var - exact[0]) < 1e-14 && fabs(m - exact[1]) < 1e-14 && fabs(v - exact[2]) < 1e-14);
     uint16_t half = half_of_float(1), delta = half_of_float(0.5f), alpha = half_of_float(0.25f);
     weir_gradient_descent_find(WEIR_HALF)(NULL, 1, &half, &alpha, &delta);
