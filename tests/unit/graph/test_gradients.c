@@ -88,14 +88,12 @@ static recorded find_case(const char *name)
         read = (recorded){0};
     }
     fail_msg("no case '%s' in %s", name, FILE_NAME);
-    return read;
+    abort(); /* not reached */
 }
 
 /* The first nodes of the recorded graph. */
 static void import_forward(weir_graph *graph, const recorded *read)
 {
-    if (read->after == NULL)
-        return; /* the case is missing: it has failed already */
     Weir__GraphDef forward = *read->after;
     void *bytes = NULL;
     size_t size = 0;
