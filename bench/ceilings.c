@@ -362,7 +362,7 @@ static bool take_turn(const ceiling *ceiling, int threads, double seconds, share
 
 static void answer(const ceiling *ceiling, int threads, double seconds)
 {
-    share shares[most_threads];
+    share shares[most_threads] = {{.ceiling = ceiling}};
     int used = ceiling->is_single ? 1 : threads;
     if (!take_turn(ceiling, used, seconds, shares)) {
         printf("{\"bench\": \"%s\", \"error\": \"%s\"}\n", ceiling->name, strerror(errno));
