@@ -107,7 +107,8 @@ static weir_shape wanted_at(const weir_node *node, int input)
 {
     const char *op = node->op->name;
     bool is_update = starts_with(op, "Assign") || starts_with(op, "Apply") || starts_with(op, "ResourceApply");
-    bool is_gradient = (strstr(op, "Adam") != NULL && input == 9) || (strstr(op, "GradientDescent") != NULL && input == 2) ||
+    bool is_gradient = (strstr(op, "Adam") != NULL && input == 9) ||
+                       (strstr(op, "GradientDescent") != NULL && input == 2) ||
                        (strstr(op, "Momentum") != NULL && input == 3);
     if (is_update && (is_gradient || starts_with(op, "Assign")))
         return variable_shape(node->inputs[0]);
@@ -300,7 +301,8 @@ static void *deliver(void *context)
 
 static void fake_open(fake *f, const weir_graph *graph, manner how)
 {
-    *f = (fake){.base = {.send = fake_send, .receive = fake_receive, .cancel = fake_cancel}, .graph = graph, .manner = how};
+    *f = (fake){
+        .base = {.send = fake_send, .receive = fake_receive, .cancel = fake_cancel}, .graph = graph, .manner = how};
     pthread_mutex_init(&f->mutex, NULL);
     pthread_cond_init(&f->changed, NULL);
     assert_int_equal(pthread_create(&f->thread, NULL, deliver, f), 0);
@@ -460,8 +462,8 @@ static void graphs_run_with_what_they_receive(void **state)
             fake_close(&f);
             close_task(&t);
         }
-        print_message("received %s: %d graphs, %d finished, %d waited, %d failed at a value\n", names[how], run, ok, waits,
-                      failed);
+        print_message("received %s: %d graphs, %d finished, %d waited, %d failed at a value\n", names[how], run, ok,
+                      waits, failed);
         assert_int_equal(run, 161);
         if (how == MANNER_AT_ONCE || how == MANNER_LATE)
             assert_true(ok >= 100);
