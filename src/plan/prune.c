@@ -13,7 +13,8 @@ static bool may_go(const weir_plan_node *node)
 /* Order only: the producers of its inputs become control inputs. */
 static weir_status make_empty(weir_plan *plan, weir_plan_node *node, int *reads)
 {
-    int *controls = weir_arena_take(&plan->arena, (size_t)(node->num_inputs + node->num_controls), sizeof *controls);
+    int *controls =
+        weir_arena_take(&plan->arena, (size_t)node->num_inputs + (size_t)node->num_controls, sizeof *controls);
     if (controls == NULL)
         return weir_fail_memory(sizeof *controls);
     int count = 0;

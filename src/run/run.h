@@ -176,8 +176,8 @@ typedef struct weir_run {
     weir_tensor **fetched;       /* [fetches] scratch */
     weir_run_metadata *metadata; /* being gathered; NULL */
     weir_run_metadata **metadata_out;
-    _Atomic uint64_t clock;    /* for the least recently used layout */
-    struct weir_run *next; /* in the plan's list of idle runs; in the session's list of active ones */
+    _Atomic uint64_t clock; /* for the least recently used layout */
+    struct weir_run *next;  /* in the plan's list of idle runs; in the session's list of active ones */
     struct weir_run *previous;
 } weir_run_state;
 

@@ -182,7 +182,8 @@ static void loops_may_write_variables(void **state)
         check_ok(weir_run(session, .targets = {init}));
         check_ok(weir_run(session, .feeds = {{n, limits}}, .fetches = {weir_out(read, 0)}, .results = {&value},
                           .timeout_ms = 20000));
-        check_floats(value, (float[]){100 + (float)(times * (times - 1) / 2)}, 1);
+        int added = times * (times - 1) / 2;
+        check_floats(value, (float[]){100 + (float)added}, 1);
     }
 }
 

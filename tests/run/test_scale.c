@@ -83,7 +83,8 @@ static void ten_thousand_nodes_run_at_once(void **state)
         double start = now();
         check_ok(weir_run(session, .feeds = {{x, value}}, .fetches = {sum}, .results = {&result}));
         first[try] = now() - start;
-        weir_output small = weir_negative(s, weir_negative(s, x)); /* the graph grows by a node or two; the run needs few */
+        weir_output small =
+            weir_negative(s, weir_negative(s, x)); /* the graph grows by a node or two; the run needs few */
         start = now();
         check_ok(weir_run(session, .feeds = {{x, value}}, .fetches = {small}, .results = {&again}));
         grown[try] = now() - start;
@@ -119,7 +120,8 @@ static void growing_by_a_node_is_quick(void **state)
     }
     double factor = slowness() * SLOWER;
     double time = median(times, 9);
-    print_message("a run of all %d nodes after one more: %.2f ms, machine %.1f times slower\n", NODES, time * 1e3, factor);
+    print_message("a run of all %d nodes after one more: %.2f ms, machine %.1f times slower\n", NODES, time * 1e3,
+                  factor);
     assert_true(time < 0.030 * factor); /* the plan is made anew */
 }
 
@@ -143,7 +145,8 @@ static void changing_batches_cost_little_more(void **state)
         v[2 * layer + 1] = weir_variable_v2(s, WEIR_FLOAT, WEIR_SHAPE(sizes[layer + 1]));
         init[2 * layer] = weir_assign(s, v[2 * layer], weir_fill_const(s, WEIR_FLOAT, shape, 0.01, NULL)).node;
         init[2 * layer + 1] =
-            weir_assign(s, v[2 * layer + 1], weir_fill_const(s, WEIR_FLOAT, WEIR_SHAPE(sizes[layer + 1]), 0, NULL)).node;
+            weir_assign(s, v[2 * layer + 1], weir_fill_const(s, WEIR_FLOAT, WEIR_SHAPE(sizes[layer + 1]), 0, NULL))
+                .node;
         h = weir_bias_add(s, weir_matmul(s, h, v[2 * layer]), v[2 * layer + 1]);
         h = layer == 0 ? weir_relu(s, h) : h;
     }

@@ -246,8 +246,7 @@ static void reads_by_handle_are_snapshots(void **state)
     weir_output handle = weir_out(weir_op(f.s, "VarHandleOp", .name = "v", .attrs = attrs, .num_attrs = 2), 0);
     weir_output one = weir_const(f.s, WEIR_FLOAT_OF(1));
     weir_node *init = weir_op(f.s, "AssignVariableOp", WEIR_INPUTS(handle, one), .attrs = dtype, .num_attrs = 1);
-    weir_output read =
-        weir_out(weir_op(f.s, "ReadVariableOp", WEIR_INPUTS(handle), .attrs = dtype, .num_attrs = 1), 0);
+    weir_output read = weir_out(weir_op(f.s, "ReadVariableOp", WEIR_INPUTS(handle), .attrs = dtype, .num_attrs = 1), 0);
     weir_output ten = weir_const(f.s, WEIR_FLOAT_OF(10));
     weir_node *add = weir_op(weir_after(f.s, read.node), "AssignAddVariableOp", WEIR_INPUTS(handle, ten),
                              .attrs = dtype, .num_attrs = 1);
@@ -281,15 +280,16 @@ static void handles_go_through_conditionals(void **state)
     weir_output one = weir_const(f.s, WEIR_FLOAT_OF(1));
     weir_node *init = weir_op(f.s, "AssignVariableOp", WEIR_INPUTS(handle, one), .attrs = dtype, .num_attrs = 1);
     weir_node *side = weir_op(f.s, "Switch", WEIR_INPUTS(handle, p));
-    weir_output ten = weir_const(weir_after(f.s, weir_identity(f.s, weir_out(weir_op(f.s, "Switch", WEIR_INPUTS(p, p)), 1)).node),
-                                 WEIR_FLOAT_OF(10));
-    weir_node *add = weir_op(f.s, "AssignAddVariableOp", WEIR_INPUTS(weir_out(side, 1), ten), .attrs = dtype,
-                             .num_attrs = 1);
-    weir_output read = weir_out(weir_op(weir_after(f.s, add), "ReadVariableOp", WEIR_INPUTS(weir_out(side, 1)),
-                                        .attrs = dtype, .num_attrs = 1),
-                                0);
-    weir_output other = weir_out(
-        weir_op(f.s, "ReadVariableOp", WEIR_INPUTS(weir_out(side, 0)), .attrs = dtype, .num_attrs = 1), 0);
+    weir_output ten =
+        weir_const(weir_after(f.s, weir_identity(f.s, weir_out(weir_op(f.s, "Switch", WEIR_INPUTS(p, p)), 1)).node),
+                   WEIR_FLOAT_OF(10));
+    weir_node *add =
+        weir_op(f.s, "AssignAddVariableOp", WEIR_INPUTS(weir_out(side, 1), ten), .attrs = dtype, .num_attrs = 1);
+    weir_output read = weir_out(
+        weir_op(weir_after(f.s, add), "ReadVariableOp", WEIR_INPUTS(weir_out(side, 1)), .attrs = dtype, .num_attrs = 1),
+        0);
+    weir_output other =
+        weir_out(weir_op(f.s, "ReadVariableOp", WEIR_INPUTS(weir_out(side, 0)), .attrs = dtype, .num_attrs = 1), 0);
     weir_output merged = weir_out(weir_op(f.s, "Merge", WEIR_INPUTS(weir_negative(f.s, other), read)), 0);
     open_session(&f);
     check_ok(weir_run(f.session, .targets = {init}));
@@ -575,8 +575,8 @@ static void wrong_values_name_node_and_value(void **state)
     weir_output loss =
         weir_sparse_softmax_cross_entropy(f.s, weir_reshape(f.s, logits, WEIR_SHAPE(2, 3)), labels, .name = "loss");
     weir_output divisor = weir_placeholder(f.s, WEIR_INT32, WEIR_SHAPE(2), .name = "divisor");
-    weir_output quotient =
-        weir_out(weir_op(f.s, "FloorDiv", WEIR_INPUTS(weir_const(f.s, WEIR_INT32S(7, 8)), divisor), .name = "quotient"), 0);
+    weir_output quotient = weir_out(
+        weir_op(f.s, "FloorDiv", WEIR_INPUTS(weir_const(f.s, WEIR_INT32S(7, 8)), divisor), .name = "quotient"), 0);
     open_session(&f);
     WEIR_AUTO(weir_tensor) *bad = NULL;
     check_ok(weir_tensor_from(WEIR_INT32, WEIR_SHAPE(2), (int32_t[]){1, 9}, &bad));
