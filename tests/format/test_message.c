@@ -197,7 +197,6 @@ static void repeated_message_fields_are_merged(void **state)
 /* FullTypeDef{args{args{...}}}, depth messages in all. */
 static bytes nested(size_t depth)
 {
-    bytes message = {.data = calloc(1, 1)};
     size_t size = 0;
     uint8_t *reversed = malloc(depth * 8 + 8);
     for (size_t i = 1; i < depth; i++) {
@@ -210,9 +209,7 @@ static bytes nested(size_t depth)
         while (used > 0)
             reversed[size++] = head[--used];
     }
-    free(message.data);
-    message.data = malloc(size + 1);
-    message.length = size;
+    bytes message = {.data = calloc(size + 1, 1), .length = size};
     for (size_t i = 0; i < size; i++)
         message.data[i] = reversed[size - 1 - i];
     free(reversed);
