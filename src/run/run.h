@@ -162,6 +162,7 @@ typedef struct weir_run {
     int holders;                /* session workers that look at it; guarded by the session's workers' mutex */
     int pins;                   /* others of the session that look at it; guarded by the session's mutex, as are: */
     bool is_closing;            /* weir_session_close has told it */
+    bool has_ended;             /* close has seen its end */
     bool is_given_back;         /* put away when the last pin is drawn */
     bool may_be_kept;           /* ... for another time */
     int64_t watch_ns;           /* the session sees to its deadline; 0: whoever waits does */

@@ -161,6 +161,7 @@ static void unlink_active(weir_session *session, weir_run_state *run)
     run->next = run->previous = NULL;
     run->watch_ns = 0;
     run->is_closing = false;
+    run->has_ended = false;
 }
 
 /* Buffers that variables of the plan had before their shape changed: with no run under way nobody reads them any more. Those
@@ -176,10 +177,10 @@ static void free_retired(const weir_session *session, const weir_plan *plan)
 
 static void end_active(weir_session *session, const weir_plan *plan)
 {
-    if (--session->num_active > 0)
-        return;
-    free_retired(session, plan);
-    pthread_cond_broadcast(&session->idle);
+    if (--session->num_active == 0)
+        free_retired(session, plan);
+    if (session->num_active == 0 || session->is_closed)
+        pthread_cond_broadcast(&session->idle);
 }
 
 /* A run that nobody needs any more, neither its owner nor the session. Without the mutex. */
@@ -240,6 +241,34 @@ static weir_run_state *next_to_close(const weir_session *session)
     return run;
 }
 
+/* An active run whose end close has not seen. A run that was started stays active until its owner frees it, ended or not. */
+static weir_run_state *next_to_end(const weir_session *session)
+{
+    weir_run_state *run = session->active;
+    while (run != NULL && run->has_ended)
+        run = run->next;
+    return run;
+}
+
+/* Nothing of the run goes on: it is done and has said so. A partial run is at rest until its owner ends it. */
+static bool is_at_rest(const weir_run_state *run)
+{
+    if (run->plan->is_partial)
+        return run->is_done || run->root.outstanding <= 1;
+    return run->is_done && (run->done == NULL || run->is_notified);
+}
+
+static void await_end(weir_run_state *run)
+{
+    run->has_ended = true;
+    pin(run);
+    pthread_mutex_lock(&run->mutex);
+    while (!is_at_rest(run))
+        pthread_cond_wait(&run->changed, &run->mutex);
+    pthread_mutex_unlock(&run->mutex);
+    unpin(run);
+}
+
 void weir_session_close(weir_session *session)
 {
     pthread_mutex_lock(&session->mutex);
@@ -253,8 +282,12 @@ void weir_session_close(weir_session *session)
     pthread_mutex_unlock(&session->mutex);
     weir_container_clear(&session->container);
     pthread_mutex_lock(&session->mutex);
-    while (session->num_active > 0)
-        pthread_cond_wait(&session->idle, &session->mutex);
+    for (weir_run_state *run = next_to_end(session); run != NULL; run = next_to_end(session)) {
+        if (run->is_direct)
+            pthread_cond_wait(&session->idle, &session->mutex); /* its caller walks it and takes it away */
+        else
+            await_end(run);
+    }
     pthread_mutex_unlock(&session->mutex);
 }
 

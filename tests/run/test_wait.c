@@ -223,6 +223,42 @@ static void the_callback_is_called_once(void **state)
     close_queue(&q);
 }
 
+/* What a callback that runs something of its own was told. */
+typedef struct callback_run {
+    queue_graph *q;
+    weir_code code;
+    char text[200];
+} callback_run;
+
+static void run_in_the_callback(void *context, weir_pending_run *run)
+{
+    (void)run;
+    callback_run *c = context;
+    WEIR_AUTO(weir_tensor) *result = NULL;
+    weir_status status = weir_run(c->q->session, .fetches = {c->q->size}, .results = {&result});
+    c->code = status.code;
+    snprintf(c->text, sizeof c->text, "%s", weir_status_text(status));
+}
+
+static void closing_waits_for_the_end_of_a_run_and_not_for_its_owner(void **state)
+{
+    (void)state;
+    queue_graph q;
+    open_queue(&q, -1);
+    callback_run told = {.q = &q};
+    weir_tensor *result = NULL;
+    weir_pending_run *run = NULL;
+    weir_run_arrays call = {.size = sizeof call, .fetches = &q.taken, .num_fetches = 1, .results = &result};
+    check_ok(weir_run_start(q.session, &call, run_in_the_callback, &told, &run));
+    usleep(20000);
+    weir_session_close(q.session); /* the owner, this very thread, frees the run only afterwards */
+    assert_int_equal(told.code, WEIR_FAILED_PRECONDITION);
+    assert_non_null(strstr(told.text, "closed Session"));
+    assert_int_equal(weir_run_wait(run, 0).code, WEIR_CANCELLED);
+    weir_run_free(run);
+    close_queue(&q);
+}
+
 static void partial_runs_go_on_as_feeds_come(void **state)
 {
     (void)state;
@@ -261,6 +297,7 @@ int main(void)
         cmocka_unit_test(a_closed_queue_says_so),
         cmocka_unit_test(a_full_queue_makes_the_producer_wait),
         cmocka_unit_test(the_callback_is_called_once),
+        cmocka_unit_test(closing_waits_for_the_end_of_a_run_and_not_for_its_owner),
         cmocka_unit_test(partial_runs_go_on_as_feeds_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
