@@ -94,6 +94,7 @@ static recorded find_case(const char *name)
 /* The first nodes of the recorded graph. */
 static void import_forward(weir_graph *graph, const recorded *read)
 {
+    assert_non_null(read->after);
     Weir__GraphDef forward = *read->after;
     void *bytes = NULL;
     size_t size = 0;
