@@ -36,8 +36,9 @@ static weir_status infer_gather(weir_infer *infer)
 static weir_status gather_along(weir_infer *infer, weir_shape params, weir_shape indices, int64_t axis)
 {
     int64_t batch = weir_node_int(infer->node, "batch_dims", 0);
-    int64_t least = axis < 0 ? -axis : axis + 1;
-    WEIR_TRY(weir_infer_rank_at_least(params, least > WEIR_MAX_RANK ? WEIR_MAX_RANK + 1 : (int)least));
+    if (axis < -WEIR_MAX_RANK || axis >= WEIR_MAX_RANK)
+        return weir_fail(WEIR_INVALID_ARGUMENT, "axis is %" PRId64 ": no tensor has as many axes", axis);
+    WEIR_TRY(weir_infer_rank_at_least(params, (int)(axis < 0 ? -axis : axis + 1)));
     WEIR_TRY(weir_infer_rank_at_least(indices, (int)llabs(batch)));
     if (params.rank == WEIR_UNKNOWN_RANK || indices.rank == WEIR_UNKNOWN_RANK)
         return WEIR_STATUS_OK;
@@ -59,13 +60,18 @@ static weir_status infer_gather_v2(weir_infer *infer)
     weir_shape scalar;
     int64_t axis = 0;
     int64_t count = 0;
+    int64_t batch = weir_node_int(infer->node, "batch_dims", 0);
+    if (batch < -WEIR_MAX_RANK || batch > WEIR_MAX_RANK)
+        return weir_fail(WEIR_INVALID_ARGUMENT, "batch_dims is %" PRId64 ": no tensor has as many axes", batch);
     WEIR_TRY(weir_infer_rank_at_least(params, 1));
     WEIR_TRY(weir_infer_rank(infer, 2, 0, &scalar));
     if (weir_infer_ints(infer, 2, &axis, 1, &count) && count == 1)
         return gather_along(infer, params, indices, axis);
     if (params.rank == WEIR_UNKNOWN_RANK || indices.rank == WEIR_UNKNOWN_RANK)
         return WEIR_STATUS_OK;
-    int64_t batch = weir_node_int(infer->node, "batch_dims", 0);
+    if (batch < -indices.rank || batch > indices.rank)
+        return weir_fail(WEIR_INVALID_ARGUMENT, "batch_dims is %" PRId64 ", but indices have rank %d", batch,
+                         indices.rank);
     batch = batch < 0 ? batch + indices.rank : batch;
     infer->outputs[0] = weir_shape_of_rank(params.rank + indices.rank - 1 - batch);
     return WEIR_STATUS_OK;

@@ -65,9 +65,10 @@ static weir_status infer_concat(weir_infer *infer)
     infer->outputs[0] = weir_shape_of_rank(rank);
     if (!weir_infer_ints(infer, count, &axis, 1, &values))
         return WEIR_STATUS_OK;
-    int64_t least = axis < 0 ? -axis : axis + 1;
-    if (least > rank)
-        return weir_fail(WEIR_INVALID_ARGUMENT, "Shape must be at least rank %" PRId64 " but is rank %d", least, rank);
+    if (axis < -rank || axis >= rank) {
+        uint64_t least = axis < 0 ? -(uint64_t)axis : (uint64_t)axis + 1; /* no axis is too large to be named */
+        return weir_fail(WEIR_INVALID_ARGUMENT, "Shape must be at least rank %" PRIu64 " but is rank %d", least, rank);
+    }
     axis = axis < 0 ? axis + rank : axis;
     weir_shape out;
     WEIR_TRY(weir_infer_rank(infer, count - 1, rank, &out));
@@ -148,7 +149,11 @@ static weir_status set_pieces(weir_infer *infer, const weir_tensor *sizes, int a
         if (size == -1 && has_rest)
             return weir_fail(WEIR_INVALID_ARGUMENT, "size_splits can only have one -1");
         has_rest = has_rest || size == -1;
-        total += size == -1 ? 0 : size;
+        if (size < -1)
+            return weir_fail(WEIR_INVALID_ARGUMENT, "Split size at index %" PRId64 " must be >= 0. Got: %" PRId64, i,
+                             size);
+        if (size > 0 && __builtin_add_overflow(total, size, &total))
+            return cannot_split(whole, sizes);
     }
     for (int64_t i = 0; i < sizes->elements; i++) {
         int64_t size = weir_tensor_get_int(sizes, i);

@@ -165,6 +165,8 @@ static weir_status infer_unsorted_segment(weir_infer *infer)
         return WEIR_STATUS_OK;
     if (ids.rank > data.rank)
         return weir_fail(WEIR_INVALID_ARGUMENT, "Shape must be at most rank %d but is rank %d", data.rank, ids.rank);
+    if (data.rank - ids.rank == WEIR_MAX_RANK) /* one axis more than there can be */
+        return WEIR_STATUS_OK;
     weir_shape out = {1, {segments}};
     for (int i = 0; i < data.rank; i++) {
         bool are_both_known = i < ids.rank && data.dims[i] != WEIR_UNKNOWN_DIM && ids.dims[i] != WEIR_UNKNOWN_DIM;
