@@ -9,6 +9,6 @@
 weir_status weir_pass_prune(weir_plan *plan); /* nothing is computed that nobody reads */
 weir_status weir_pass_fold(weir_plan *plan);  /* computes what follows from constants alone */
 weir_status weir_pass_share(weir_plan *plan); /* one node for equal nodes */
-weir_status weir_pass_fuse(weir_plan *plan);  /* bias, activation and updates into the node before them */
+weir_status weir_pass_fuse(weir_plan *plan);  /* bias and activation into the node before them */
 
 #endif
