@@ -296,6 +296,10 @@ void weir_session_free(weir_session *session)
     if (session == NULL)
         return;
     weir_session_close(session);
+    pthread_mutex_lock(&session->mutex);
+    while (session->num_active > 0) /* runs that are freed, but still being put away by other threads */
+        pthread_cond_wait(&session->idle, &session->mutex);
+    pthread_mutex_unlock(&session->mutex);
     if (session->workers != NULL)
         weir_workers_stop(session);
     while (session->plans != NULL) {
