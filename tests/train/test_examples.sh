@@ -123,15 +123,15 @@ report "no data" "$output"
 
 # A signal ends a program within 2 s, with a last line.
 for signal in INT TERM; do
-    "${cnn[@]}" --max_epoch=1000000 > "$work/out" 2>/dev/null &
+    "${cnn[@]}" --max_epoch=1000000 > "$work/out-$signal" 2>/dev/null &
     pid=$!
-    for ((i = 0; i < 100; i++)); do grep -q '^Epoch:' "$work/out" && break; sleep 0.1; done
+    for ((i = 0; i < 100; i++)); do grep -q '^Epoch:' "$work/out-$signal" && break; sleep 0.1; done
     kill -$signal $pid
     for ((i = 0; i < 20; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
     kill -9 $pid 2>/dev/null
     wait $pid
-    [ $? -eq 130 ] && tail -n1 "$work/out" | grep -q '^Interrupted after '
-    report "SIG$signal" "$(tail -n3 "$work/out")"
+    [ $? -eq 130 ] && tail -n1 "$work/out-$signal" | grep -q '^Interrupted after '
+    report "SIG$signal" "$(tail -n3 "$work/out-$signal")"
 done
 
 echo "1..$cases"
