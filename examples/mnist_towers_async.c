@@ -5,7 +5,8 @@
  *   mnist_towers_async [--devices=/cpu:0,/cpu:1] [--max_epoch=5] [--batch_size=1024]
  *                      [--learning_rate=0.001] [--model_dir=DIR] [--restore]
  *
- * --batch_size is that of one tower. Results differ from run to run: updates meet in no fixed order. Ctrl-C ends the program between two steps.
+ * --batch_size is that of one tower. Results differ from run to run: updates meet in no fixed order. Ctrl-C ends the
+ * program between two steps.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -20,6 +20,10 @@ typedef void weir_log_function(void *context, weir_log_level level, const char *
 /* Sends the lines of this process elsewhere; NULL brings the default back. Call it before other threads use Weir. */
 WEIR_API void weir_log_to(weir_log_function *function, void *context);
 
+/* Adds a line, for what is built on Weir: format is printf's, file and line are usually __FILE__ and __LINE__ (of file only
+ * what follows the last slash is kept). Text beyond 8191 bytes is cut. */
+WEIR_API void weir_log_at(weir_log_level level, const char *file, int line, const char *format, ...) WEIR_PRINTF(4, 5);
+
 #ifdef __cplusplus
 }
 #endif

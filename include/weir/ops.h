@@ -213,11 +213,6 @@ WEIR_API weir_output(weir_variable_v2)(weir_scope s, weir_dtype dtype, weir_shap
                                        const weir_name_options *options);
 WEIR_API weir_output(weir_is_variable_initialized)(weir_scope s, weir_output ref, const weir_name_options *options);
 
-#ifndef __cplusplus
-#define W_NAMED_(...) &(const weir_name_options){.size = sizeof(weir_name_options), __VA_ARGS__}
-#define W_OPT_(type, ...) &(const type){.size = sizeof(type), __VA_ARGS__}
-#endif
-
 /* The macros stand in a header of their own, so that this one can be read. */
 #ifndef __cplusplus
 #include <weir/ops_macros.h>

@@ -90,10 +90,6 @@ static inline void weir_gradient_set(weir_gradient *gradient, int input, weir_ou
     gradient->dx[input] = (weir_gradient_value){.values = values};
 }
 
-/* Sums g over the axes along which like was broadcast, and gives it like's shape. With static shapes that are equal it
- * is g itself, without nodes. x and y are the two inputs of the op; side 0 or 1 says for which. */
-weir_output weir_gradient_unbroadcast(weir_gradient *gradient, weir_output g, int side);
-
 typedef weir_status weir_gradient_function(weir_gradient *gradient);
 
 typedef enum weir_gradient_kind {

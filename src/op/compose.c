@@ -199,13 +199,6 @@ void weir_build_unbroadcast(weir_scope s, weir_output x, weir_output y, weir_out
         *gy = sum_and_reshape(s, *gy, NULL, weir_out(axes, 1), dims_y);
 }
 
-weir_output weir_gradient_unbroadcast(weir_gradient *gradient, weir_output g, int side)
-{
-    weir_build_unbroadcast(gradient->scope, weir_gradient_x(gradient, side), weir_gradient_x(gradient, 1 - side), &g,
-                           NULL);
-    return g;
-}
-
 /* ---- Shapes of reductions ---- */
 
 /* Sets the axes that the constant holds to 1; false when one is out of range (the op itself will say so). */

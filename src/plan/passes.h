@@ -6,9 +6,15 @@
 
 #include "plan/plan.h"
 
-weir_status weir_pass_prune(weir_plan *plan); /* nothing is computed that nobody reads */
-weir_status weir_pass_fold(weir_plan *plan);  /* computes what follows from constants alone */
-weir_status weir_pass_share(weir_plan *plan); /* one node for equal nodes */
-weir_status weir_pass_fuse(weir_plan *plan);  /* bias and activation into the node before them */
+/* In the order in which they run. */
+#define WEIR_PASSES(PASS)                                                                                              \
+    PASS(prune) /* nothing is computed that nobody reads */                                                            \
+    PASS(fold)  /* computes what follows from constants alone */                                                       \
+    PASS(share) /* one node for equal nodes */                                                                         \
+    PASS(fuse)  /* bias and activation into the node before them */
+
+#define WEIR_DECLARE_PASS_(name) weir_status weir_pass_##name(weir_plan *plan);
+WEIR_PASSES(WEIR_DECLARE_PASS_)
+#undef WEIR_DECLARE_PASS_
 
 #endif

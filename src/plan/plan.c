@@ -5,16 +5,22 @@
 
 #include <string.h>
 
+#include <weir/session.h>
+
 #include "base/text.h"
 #include "plan/passes.h"
 
-const weir_pass weir_passes[] = {
-    {"prune", weir_pass_prune},
-    {"fold", weir_pass_fold},
-    {"share", weir_pass_share},
-    {"fuse", weir_pass_fuse},
-    {NULL, NULL},
-};
+#define PASS(name) {#name, weir_pass_##name},
+const weir_pass weir_passes[] = {WEIR_PASSES(PASS){NULL, NULL}};
+#undef PASS
+
+const char *weir_pass_names(void)
+{
+#define AND_PASS(name) "," #name
+    static const char names[] = WEIR_PASSES(AND_PASS);
+#undef AND_PASS
+    return names + 1;
+}
 
 weir_status weir_passes_parse(const char *names, uint32_t *bits)
 {

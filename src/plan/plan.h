@@ -229,7 +229,6 @@ WEIR_WARN_UNUSED weir_status weir_plan_set_constant(weir_plan *plan, weir_port p
 /* The passes that are always on, in order. */
 WEIR_WARN_UNUSED weir_status weir_plan_build(weir_plan *plan, const weir_plan_request *request);
 WEIR_WARN_UNUSED weir_status weir_plan_partition(weir_plan *plan);
-WEIR_WARN_UNUSED weir_status weir_plan_resolve(weir_plan *plan); /* variables, roots of values, frames */
 WEIR_WARN_UNUSED weir_status weir_plan_order(weir_plan *plan);
 WEIR_WARN_UNUSED weir_status weir_plan_segment(weir_plan *plan);
 

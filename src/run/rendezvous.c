@@ -38,7 +38,6 @@ static weir_status add(weir_local_rendezvous *r, const char *key, item **out)
 static weir_status send_locked(weir_local_rendezvous *r, const char *key, weir_tensor *tensor, bool is_dead,
                                weir_receive **receiver)
 {
-    WEIR_TRY(weir_error_status(&r->error));
     item *at = find(r, key);
     *receiver = NULL;
     if (at != NULL && (at->receive == NULL || at->is_done))
@@ -70,7 +69,6 @@ static weir_status local_send(weir_rendezvous *base, const char *key, weir_tenso
 static weir_status receive_locked(weir_local_rendezvous *r, weir_receive *receive, weir_tensor **tensor, bool *is_dead,
                                   bool *is_here)
 {
-    WEIR_TRY(weir_error_status(&r->error));
     item *at = find(r, receive->key);
     *is_here = false;
     if (at != NULL && (at->is_done || at->receive != NULL))
@@ -126,41 +124,6 @@ weir_status weir_local_rendezvous_init(weir_local_rendezvous *rendezvous)
     return WEIR_STATUS_OK;
 }
 
-typedef struct waiting_list {
-    weir_receive *first;
-} waiting_list;
-
-static void take_waiting(void *context, const char *key, size_t length, void *value)
-{
-    (void)key;
-    (void)length;
-    waiting_list *list = context;
-    item *at = value;
-    if (at->receive == NULL)
-        return;
-    at->receive->next = list->first;
-    list->first = at->receive;
-    at->receive = NULL;
-    at->is_done = true;
-}
-
-void weir_local_rendezvous_abort(weir_local_rendezvous *rendezvous, weir_status status)
-{
-    waiting_list list = {NULL};
-    weir_error kept = {0};
-    weir_error_set(&kept, status);
-    pthread_mutex_lock(&rendezvous->mutex);
-    weir_error_set(&rendezvous->error, status);
-    weir_map_each(&rendezvous->items, take_waiting, &list);
-    pthread_mutex_unlock(&rendezvous->mutex);
-    while (list.first != NULL) {
-        weir_receive *receive = list.first;
-        list.first = receive->next;
-        receive->done(receive, weir_error_status(&kept), NULL, false);
-    }
-    weir_error_clear(&kept);
-}
-
 static void free_item(void *context, const char *key, size_t length, void *value)
 {
     (void)context;
@@ -175,7 +138,6 @@ void weir_local_rendezvous_clear(weir_local_rendezvous *rendezvous)
 {
     if (rendezvous->base.send == NULL)
         return;
-    weir_error_clear(&rendezvous->error);
     weir_map_drain(&rendezvous->items, free_item, NULL);
     pthread_mutex_destroy(&rendezvous->mutex);
     rendezvous->base.send = NULL;

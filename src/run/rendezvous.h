@@ -34,14 +34,10 @@ typedef struct weir_rendezvous {
 typedef struct weir_local_rendezvous {
     weir_rendezvous base;
     pthread_mutex_t mutex;
-    weir_map items;   /* key -> what came or who waits */
-    weir_error error; /* set by abort */
+    weir_map items; /* key -> what came or who waits */
 } weir_local_rendezvous;
 
 WEIR_WARN_UNUSED weir_status weir_local_rendezvous_init(weir_local_rendezvous *rendezvous);
-
-/* Ends all waits, present and future, with status (not ok). */
-void weir_local_rendezvous_abort(weir_local_rendezvous *rendezvous, weir_status status);
 
 /* Nobody may wait. */
 void weir_local_rendezvous_clear(weir_local_rendezvous *rendezvous);

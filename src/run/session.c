@@ -323,11 +323,6 @@ weir_graph *weir_session_graph(const weir_session *session)
     return session->graph;
 }
 
-const char *weir_pass_names(void)
-{
-    return "prune,fold,share,fuse";
-}
-
 /* ---- Devices ---- */
 
 static void describe_device(const weir_device *device, weir_device_info *out)

@@ -171,8 +171,6 @@ static inline bool weir_train_is_float(weir_dtype dtype)
     return dtype == WEIR_FLOAT || dtype == WEIR_DOUBLE || dtype == WEIR_HALF || dtype == WEIR_BFLOAT16;
 }
 
-/* The library's log. */
-void weir_log_at(weir_log_level level, const char *file, int line, const char *format, ...) WEIR_PRINTF(4, 5);
 #define weir_train_warn(...) weir_log_at(WEIR_LOG_WARNING, __FILE__, __LINE__, __VA_ARGS__)
 
 #endif

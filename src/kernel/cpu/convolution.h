@@ -70,9 +70,6 @@ typedef struct weir_convolution_plan {
 int64_t weir_window_same(int64_t in, int64_t window, int64_t stride, int64_t dilation, int64_t *pad_before);
 int64_t weir_window_valid(int64_t in, int64_t window, int64_t stride, int64_t dilation);
 
-/* True for the types listed at weir_convolution_options. Any thread. */
-bool weir_convolution_supports(weir_dtype type);
-
 /* Chooses loops and blocks. Sizes must not be negative. Any thread. */
 void weir_convolution_prepare(const weir_cpu_kernels *kernels, const weir_convolution_options *options,
                               weir_convolution_plan *plan);

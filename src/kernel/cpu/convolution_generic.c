@@ -132,11 +132,6 @@ CONVOLUTION(double, double, double, SAME, SAME)
 CONVOLUTION(half, uint16_t, float, float_of_half, half_of_float)
 CONVOLUTION(bfloat16, uint16_t, float, float_of_bfloat16, bfloat16_of_float)
 
-bool weir_convolution_supports(weir_dtype type)
-{
-    return type == WEIR_FLOAT || type == WEIR_DOUBLE || type == WEIR_HALF || type == WEIR_BFLOAT16;
-}
-
 int64_t weir_convolution_generic_blocks(const weir_convolution_options *options)
 {
     switch (options->direction) {

@@ -23,9 +23,6 @@ typedef struct weir_pooling_options {
     int64_t pad_top, pad_left;
 } weir_pooling_options;
 
-/* True for the types listed at weir_pooling_options. Any thread. */
-bool weir_pooling_supports(weir_dtype type);
-
 /* y = the largest cell of each window. As in TensorFlow NaN never wins; a float window without a number that can is
  * -FLT_MAX. Any thread. */
 void weir_max_pooling(const weir_cpu_kernels *kernels, const weir_pooling_options *options, weir_team *team,

@@ -107,11 +107,6 @@ POOLING(double, double, double, SAME, SAME)
 POOLING(half, uint16_t, float, float_of_half, half_of_float)
 POOLING(bfloat16, uint16_t, float, float_of_bfloat16, bfloat16_of_float)
 
-bool weir_pooling_supports(weir_dtype type)
-{
-    return type == WEIR_FLOAT || type == WEIR_DOUBLE || type == WEIR_HALF || type == WEIR_BFLOAT16;
-}
-
 void weir_pooling_generic(const weir_pooling_options *options, weir_pooling_work work, int64_t image, const void *x,
                           const void *y, const void *dy, void *out)
 {

@@ -16,19 +16,6 @@
 #define FEW_BLOCKS 8     /* fewer blocks of outputs than this are cut into segments */
 #define ACCUMULATOR 16   /* bytes of the largest accumulator */
 
-int weir_reduce_named(const char *name)
-{
-    static const char *const names[] = {
-#define NAME(op, text) text,
-        WEIR_REDUCE_OPS(NAME)
-#undef NAME
-    };
-    for (int op = 0; op < WEIR_REDUCE_COUNT; op++)
-        if (strcmp(names[op], name) == 0)
-            return op;
-    return -1;
-}
-
 bool weir_reduce_supports(weir_reduce_op op, weir_dtype type)
 {
     return weir_reducer_find(op, type) != NULL;

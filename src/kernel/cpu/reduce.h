@@ -57,9 +57,6 @@ struct weir_reduce_plan {
     size_t scratch_bytes; /* what run wants as scratch */
 };
 
-/* The node type's operation, or -1. */
-int weir_reduce_named(const char *name);
-
 bool weir_reduce_supports(weir_reduce_op op, weir_dtype type);
 
 /* Plans a reduction of x over the axes for which reduced[axis] is true; L2Loss: over all. The output's elements are the
