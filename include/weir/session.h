@@ -29,7 +29,7 @@ typedef struct weir_session_options {
     int64_t sim_memory_bytes; /* memory of each; 0: 1 GiB */
     int sim_delay_us;         /* longest random delay before each command of a simulated stream; 0: none */
     double per_process_gpu_memory_fraction; /* 0 < f <= 1 of an accelerator's memory; 0: all of it */
-    bool allow_growth;                      /* take accelerator memory as it is needed instead of at once */
+    bool allow_growth; /* of accelerator memory: for devices that would take it all at once; simulated ones never do */
     const char
         *visible_device_list; /* "1,0": accelerators in this order; NULL: as CUDA_VISIBLE_DEVICES says, else all */
     int64_t timeout_ms;       /* for each run that says none itself; 0: no limit */
@@ -46,7 +46,8 @@ WEIR_API WEIR_WARN_UNUSED weir_status weir_session_new(weir_graph *graph, const 
                                                        weir_session **out);
 
 /* Ends all runs (CANCELLED "Session was closed") and waits for them; later runs fail with FAILED_PRECONDITION "Attempted to
- * use a closed Session.". */
+ * use a closed Session.". Any thread, also from a run's done, which does not wait for its own run; of two calls at the same
+ * time each waits for some of the runs. */
 WEIR_API void weir_session_close(weir_session *session);
 
 /* Closes and frees. No call may be under way, steps and runs must be freed before. Accepts NULL. */
@@ -188,8 +189,8 @@ WEIR_API void weir_partial_run_free(weir_partial_run *run);
 /* A prepared run: nothing is looked up or allocated any more. One handle, one thread at a time. */
 typedef struct weir_step weir_step;
 
-/* weir_prepare(session, .targets = {train}, .feeds = {x, y}, .feed_shapes = {WEIR_SHAPE(100, 784), WEIR_SHAPE(100, 10)},
- * .fetches = {loss}, &step) */
+/* weir_prepare(session, &step, .targets = {train}, .feeds = {x, y},
+ *              .feed_shapes = {WEIR_SHAPE(100, 784), WEIR_SHAPE(100, 10)}, .fetches = {loss}) */
 typedef struct weir_prepare_options {
     size_t size;
     weir_output feeds[WEIR_RUN_MOST];
@@ -226,7 +227,7 @@ static inline void weir_step_free_at(weir_step **step)
 #ifndef __cplusplus
 #define weir_run(session, ...)                                                                                         \
     (weir_run)((session), &(const weir_run_options){.size = sizeof(weir_run_options), __VA_ARGS__})
-/* The last argument is the address of the step. */
+/* The second argument is the address of the step. */
 #define weir_prepare(session, step_address, ...)                                                                       \
     (weir_prepare)((session), &(const weir_prepare_options){.size = sizeof(weir_prepare_options), __VA_ARGS__},        \
                    (step_address))

@@ -68,7 +68,7 @@ typedef struct weir_device_driver {
     /* How many devices there are under these options; why (may be "") says why there are none. Does not allocate on
      * them. */
     weir_status (*count)(const weir_device_options *options, int *count, char why[256]);
-    /* Opens device number index and fills in all but name. */
+    /* Opens device number index and fills in all but name and id. */
     weir_status (*open)(const weir_device_options *options, int index, weir_device **out);
     void (*close)(weir_device *device); /* no command is under way */
     /* Appends a kernel call to the stream; may block while the stream is full. The launch is copied. */

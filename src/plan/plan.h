@@ -2,7 +2,7 @@
  * A plan: the part of a graph that a run needs, cut into segments that each walk straight through one device.
  *
  * The plan's own nodes (a copy of the graph's, with feeds in place of what is fed) go through passes, one file each:
- * build, place, partition, fold, share, fuse, order, segment. What they leave is read by layout.c, which binds the
+ * build, prune, fold, share, fuse, partition, order, segment. What they leave is read by layout.c, which binds the
  * kernels of a segment for the shapes that enter it, and by the executor in run/.
  */
 #ifndef PLAN_PLAN_H

@@ -204,11 +204,16 @@ void weir_run_cancel(weir_pending_run *run)
     weir_run_stop(run, weir_fail(WEIR_CANCELLED, "The run was cancelled"));
 }
 
+bool weir_run_is_in_callback(const weir_run_state *run)
+{
+    return run->is_calling && !run->is_notified && pthread_equal(run->notifier, pthread_self());
+}
+
 /* The callback of a run that is being freed must have returned; false when it is the one that frees. */
 static bool await_callback(weir_run_state *run)
 {
     pthread_mutex_lock(&run->mutex);
-    bool is_callback = run->is_calling && !run->is_notified && pthread_equal(run->notifier, pthread_self());
+    bool is_callback = weir_run_is_in_callback(run);
     run->is_abandoned = is_callback;
     while (!is_callback && run->done != NULL && !run->is_notified)
         pthread_cond_wait(&run->changed, &run->mutex);
@@ -324,7 +329,7 @@ static weir_status await_fetch(weir_partial_run *partial, int fetch, weir_tensor
     pthread_mutex_lock(&run->mutex);
     run->waiters++;
     weir_status status = WEIR_STATUS_OK;
-    while (!run->is_done && !weir_partial_is_there(run, port)) {
+    while (!run->is_done && !run->is_stopped && !weir_partial_is_there(run, port)) {
         if (weir_run_walk_any(run))
             continue;
         if (run->root.outstanding <= 1 && !weir_partial_is_there(run, port)) {

@@ -490,8 +490,11 @@ void weir_iteration_settle(weir_run_state *run, weir_iteration *iteration)
 {
     weir_frame_run *frame = iteration->frame;
     iteration->outstanding--;
-    if (--frame->outstanding > 0 && frame->parent == NULL)
+    if (--frame->outstanding > 0 && frame->parent == NULL) {
+        if (run->plan->is_partial && frame->outstanding == 1)
+            pthread_cond_broadcast(&run->changed); /* at rest until its owner goes on */
         return;
+    }
     if (frame->parent != NULL)
         weir_frame_settle(run, frame);
     else

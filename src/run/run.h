@@ -1,6 +1,6 @@
 /*
  * A run: the state of one walk through a plan. It is a state object: started, walked by whoever has time, at rest while it
- * waits. Runs of a plan are kept and used again; a run of fixed shapes allocates nothing.
+ * waits. Runs of a plan are kept and used again; a run of fixed shapes without loops allocates nothing.
  *
  * Each queue (one for each host device; accelerators' work is launched from queue 0) has at most one walker at a time, so
  * that the segments of one device share their scratch memory. The mutex guards everything but what a walker computes.
@@ -237,6 +237,9 @@ void weir_run_unlock(weir_run_state *run);
 
 /* Walks and waits until the run is done or wait_deadline_ns (0: none) has come; false when that came first. */
 bool weir_run_join(weir_run_state *run, int64_t wait_deadline_ns);
+
+/* This thread is in the run's done. With the mutex. */
+bool weir_run_is_in_callback(const weir_run_state *run);
 
 /* With the mutex held: fails the run if its time is over, naming what it waits for. */
 void weir_run_check_deadline(weir_run_state *run);

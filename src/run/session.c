@@ -255,17 +255,23 @@ static bool is_at_rest(const weir_run_state *run)
 {
     if (run->plan->is_partial)
         return run->is_done || run->root.outstanding <= 1;
-    return run->is_done && (run->done == NULL || run->is_notified);
+    return run->is_done && (run->done == NULL || run->is_notified || weir_run_is_in_callback(run));
 }
 
 static void await_end(weir_run_state *run)
 {
     run->has_ended = true;
     pin(run);
+    if (!run->plan->is_partial)
+        (void)weir_run_join(run, 0); /* helps: this may be the only thread that would walk it */
     pthread_mutex_lock(&run->mutex);
-    while (!is_at_rest(run))
-        pthread_cond_wait(&run->changed, &run->mutex);
-    pthread_mutex_unlock(&run->mutex);
+    run->waiters++;
+    while (!is_at_rest(run)) {
+        if (!weir_run_walk_any(run))
+            pthread_cond_wait(&run->changed, &run->mutex);
+    }
+    run->waiters--;
+    weir_run_unlock(run);
     unpin(run);
 }
 

@@ -29,12 +29,17 @@ static weir_status prepare(weir_run_state *run, weir_segment_run *segment, weir_
     weir_waiting *waiting = segment->wait;
     if (waiting == NULL) {
         WEIR_TRY(weir_new(&waiting, 1));
+        weir_status status = weir_new(&waiting->tensors, (size_t)(2 * node->num_inputs + node->num_outputs));
+        if (weir_ok(status))
+            status = weir_new(&waiting->variables, (size_t)node->num_inputs);
+        if (!weir_ok(status)) {
+            weir_waiting_free(waiting);
+            return status;
+        }
         segment->wait = waiting;
         waiting->run = run;
         waiting->segment = segment;
         waiting->node = index;
-        WEIR_TRY(weir_new(&waiting->tensors, (size_t)(2 * node->num_inputs + node->num_outputs)));
-        WEIR_TRY(weir_new(&waiting->variables, (size_t)node->num_inputs));
     }
     waiting->wait = (weir_wait){.call = {.node = node->node,
                                          .context = &segment->walker.base,
@@ -71,6 +76,12 @@ static void unlink_wait(weir_run_state *run, weir_waiting *waiting)
         run->waits = waiting->next;
     if (waiting->next != NULL)
         waiting->next->previous = waiting->previous;
+    for (weir_waiting **at = &run->to_cancel; waiting->is_cancelled && *at != NULL; at = &(*at)->next_cancelled) {
+        if (*at == waiting) { /* it ended before it was told */
+            *at = waiting->next_cancelled;
+            break;
+        }
+    }
 }
 
 static void free_inputs(weir_waiting *waiting, const weir_plan_node *node)

@@ -259,6 +259,66 @@ static void closing_waits_for_the_end_of_a_run_and_not_for_its_owner(void **stat
     close_queue(&q);
 }
 
+static void close_in_the_callback(void *context, weir_pending_run *run)
+{
+    (void)run;
+    weir_session_close(context);
+}
+
+static void a_callback_may_close_the_session(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        queue_graph q;
+        open_queue(&q, -1);
+        weir_tensor *size = NULL;
+        weir_tensor *taken = NULL;
+        weir_pending_run *quick = NULL;
+        weir_pending_run *blocked_one = NULL;
+        weir_run_arrays takes = {.size = sizeof takes, .fetches = &q.taken, .num_fetches = 1, .results = &taken};
+        weir_run_arrays asks = {.size = sizeof asks, .fetches = &q.size, .num_fetches = 1, .results = &size};
+        check_ok(weir_run_start(q.session, &takes, NULL, NULL, &blocked_one));
+        check_ok(weir_run_start(q.session, &asks, close_in_the_callback, q.session, &quick));
+        check_ok(weir_run_wait(quick, 20000));
+        assert_int_equal(weir_run_wait(blocked_one, 20000).code, WEIR_CANCELLED);
+        weir_tensor_free(size);
+        weir_run_free(quick);
+        weir_run_free(blocked_one);
+        close_queue(&q);
+    }
+}
+
+static void closing_does_not_wait_for_the_owner_of_a_partial_run(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        queue_graph q;
+        open_queue(&q, -1);
+        weir_partial_run *run = NULL;
+        check_ok(weir_partial_run_new(q.session, NULL, 0, (weir_output[]){q.size, q.taken}, 2, NULL, 0, &run));
+        weir_session_close(q.session);
+        WEIR_AUTO(weir_tensor) *taken = NULL;
+        check_fails(WEIR_CANCELLED, "Session was closed", weir_partial_run_go(run, NULL, 0, &q.taken, &taken, 1));
+        weir_partial_run_free(run);
+        close_queue(&q);
+    }
+}
+
+static void a_failed_partial_run_says_why(void **state)
+{
+    (void)state;
+    queue_graph q;
+    open_queue(&q, -1);
+    check_ok(weir_run(q.session, .targets = {q.close}));
+    weir_partial_run *run = NULL;
+    check_ok(weir_partial_run_new(q.session, &q.value, 1, &q.taken, 1, NULL, 0, &run));
+    WEIR_AUTO(weir_tensor) *taken = NULL;
+    check_fails(WEIR_OUT_OF_RANGE, "is closed and has insufficient elements",
+                weir_partial_run_go(run, NULL, 0, &q.taken, &taken, 1));
+    weir_partial_run_free(run);
+    close_queue(&q);
+}
+
 static void partial_runs_go_on_as_feeds_come(void **state)
 {
     (void)state;
@@ -298,6 +358,9 @@ int main(void)
         cmocka_unit_test(a_full_queue_makes_the_producer_wait),
         cmocka_unit_test(the_callback_is_called_once),
         cmocka_unit_test(closing_waits_for_the_end_of_a_run_and_not_for_its_owner),
+        cmocka_unit_test(a_callback_may_close_the_session),
+        cmocka_unit_test(closing_does_not_wait_for_the_owner_of_a_partial_run),
+        cmocka_unit_test(a_failed_partial_run_says_why),
         cmocka_unit_test(partial_runs_go_on_as_feeds_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
