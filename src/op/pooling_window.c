@@ -91,6 +91,14 @@ static void read_layout(const window_attrs *attrs, weir_window *window)
                                                                  : WEIR_PAD_EXPLICIT;
 }
 
+/* Numbers of windows stay so small that their products with sizes can be told. */
+static weir_status check_most(const char *op, const char *what, int64_t value)
+{
+    if (value <= INT32_MAX)
+        return WEIR_STATUS_OK;
+    return weir_fail(WEIR_INVALID_ARGUMENT, "%s: %s is %" PRId64 ", more than %d", op, what, value, INT32_MAX);
+}
+
 /* op: the name in messages; a convolution's names its layout where strides are concerned. */
 static weir_status read_window(const weir_node *node, const char *op, bool is_pool, weir_window *out)
 {
@@ -113,6 +121,11 @@ static weir_status read_window(const weir_node *node, const char *op, bool is_po
             return weir_fail(WEIR_INVALID_ARGUMENT, "Stride must be > 0, but got %" PRId64, window.stride[i]);
         if (window.dilation[i] < 1)
             return weir_fail(WEIR_INVALID_ARGUMENT, "Dilation rate must be >= 1, but got %" PRId64, window.dilation[i]);
+        WEIR_TRY(check_most(op, "ksize", window.size[i]));
+        WEIR_TRY(check_most(op, "stride", window.stride[i]));
+        WEIR_TRY(check_most(op, "dilation", window.dilation[i]));
+        WEIR_TRY(check_most(op, "explicit padding", window.before[i]));
+        WEIR_TRY(check_most(op, "explicit padding", window.after[i]));
     }
     window.batch_size = sizes[0];
     window.channel_size = sizes[window.channel_axis];
@@ -136,13 +149,21 @@ weir_status weir_window_of_pool(const weir_node *node, weir_window *out)
 
 /* ---- Sizes ---- */
 
+/* An axis without elements in the others may be as long as a number can be. */
+static int64_t with_pads(const weir_window *window, int direction, int64_t in)
+{
+    int64_t padded;
+    return __builtin_add_overflow(in, window->before[direction] + window->after[direction], &padded) ? INT64_MAX
+                                                                                                     : padded;
+}
+
 static weir_status infer_valid(const weir_window *window, int direction, int64_t in, int64_t size, int64_t *out)
 {
     if (in < 0 || size < 0)
         return WEIR_STATUS_OK;
     if (window->padding == WEIR_PAD_EXPLICIT)
-        in += window->before[direction] + window->after[direction];
-    int64_t extent = (size - 1) * window->dilation[direction] + 1;
+        in = with_pads(window, direction, in);
+    int64_t extent = weir_window_reach(size, window->dilation[direction]);
     if (extent > in)
         return weir_fail(WEIR_INVALID_ARGUMENT,
                          "Negative dimension size caused by subtracting %" PRId64 " from %" PRId64, extent, in);
@@ -168,7 +189,7 @@ int64_t weir_window_fit(const weir_window *window, int direction, int64_t in, in
     if (window->padding == WEIR_PAD_SAME)
         return weir_window_same(in, size, stride, dilation, pad_before);
     *pad_before = window->before[direction];
-    return weir_window_valid(in + window->before[direction] + window->after[direction], size, stride, dilation);
+    return weir_window_valid(with_pads(window, direction, in), size, stride, dilation);
 }
 
 weir_status weir_window_check_convolution(const weir_window *window)

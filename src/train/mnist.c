@@ -6,13 +6,11 @@
  */
 #include <weir/mnist.h>
 
-#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define CLASSES 10
@@ -222,8 +220,9 @@ static weir_status check_images(const weir_mnist *mnist, const weir_tensor *imag
     char text[WEIR_SHAPE_TEXT_SIZE];
     weir_dtype dtype = weir_tensor_dtype(images);
     int64_t rows = weir_tensor_dim(images, 0);
+    int64_t elements = 0;
     bool is_fine = (dtype == WEIR_FLOAT || dtype == WEIR_UINT8) && rows >= 0 &&
-                   weir_tensor_elements(images) == rows * mnist->pixels;
+                   !__builtin_mul_overflow(rows, mnist->pixels, &elements) && weir_tensor_elements(images) == elements;
     if (is_fine)
         return WEIR_STATUS_OK;
     return weir_fail(WEIR_INVALID_ARGUMENT, "Images need a float or uint8 tensor of %lld elements a row, not %s %s",
@@ -308,8 +307,8 @@ weir_status weir_mnist_get(const weir_mnist *mnist, weir_mnist_part part, int64_
     WEIR_TRY(check_batch(mnist, &out));
     int64_t count = mnist->parts[part].count;
     if (first < 0 || first > count - out.rows)
-        return weir_fail(WEIR_OUT_OF_RANGE, "Items %lld to %lld of %lld", (long long)first,
-                         (long long)(first + out.rows), (long long)count);
+        return weir_fail(WEIR_OUT_OF_RANGE, "%s: %lld items from number %lld on, but part %d has %lld", mnist->folder,
+                         (long long)out.rows, (long long)first, (int)part, (long long)count);
     for (int64_t row = 0; row < out.rows; row++)
         write_row(mnist, &mnist->parts[part], &out, row, first + row);
     return WEIR_STATUS_OK;

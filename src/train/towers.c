@@ -107,8 +107,12 @@ static weir_output take_share(weir_scope s, const shares *parts, int index, weir
 weir_output(weir_average_outputs)(weir_scope s, const weir_output *outputs, int count,
                                   const weir_average_options *options)
 {
-    if (s.record == NULL || count < 1)
+    if (s.record == NULL)
         return WEIR_NO_OUTPUT;
+    if (count < 1) {
+        (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT, "The mean of %d outputs", count));
+        return WEIR_NO_OUTPUT;
+    }
     weir_scope inner = weir_in_scope(s, "average");
     shares parts;
     weir_output mean = WEIR_NO_OUTPUT;
@@ -166,8 +170,12 @@ weir_gradient_set *(weir_average_gradients)(weir_scope s, weir_gradient_set *con
         if (towers[i] == NULL)
             return NULL; /* made from something that failed */
     }
-    if (s.record == NULL || count < 1)
+    if (s.record == NULL)
         return NULL;
+    if (count < 1) {
+        (void)weir_scope_fail(s, weir_fail(WEIR_INVALID_ARGUMENT, "The mean of the gradients of %d towers", count));
+        return NULL;
+    }
     const weir_gradient_set *first = towers[0];
     weir_gradient_set *mean = weir_gradient_set_new(s, first->count, 0);
     if (mean == NULL || !join_updates(s, towers, count, mean))

@@ -184,6 +184,10 @@ static void test_convolution_failures(void **state)
         "The Conv2D op currently only supports the NHWC tensor format on the CPU. The op was given the format: NCHW");
     const int64_t batch[] = {2, 1, 1, 1};
     const int64_t none[] = {1, 0, 1, 1};
+    const int64_t endless[] = {1, 3689348814741910324, 3689348814741910324, 1}; /* five of them are 4 in 64 bits */
+    conv_is_refused(&t, WEIR_SHAPE(1, 8, 8, 1), WEIR_SHAPE(6, 6, 1, 1),
+                    (convolution_attrs){.dilations = endless, .padding = "VALID"},
+                    "Conv2D: dilation is 3689348814741910324, more than 2147483647");
     const int64_t pads[] = {1, 0, 1, 1, 1, 1, 0, 0};
     const int64_t negative[] = {0, 0, -1, 1, 1, 1, 0, 0};
     conv_fails(&t, x, f, (convolution_attrs){.strides = batch}, WEIR_UNIMPLEMENTED,

@@ -141,7 +141,11 @@ static void test_types(void **state)
         assert_true(weir_tensor_floats(labels)[10 + i] == (i == 2));
     assert_ok(weir_mnist_get(mnist, WEIR_MNIST_VALIDATION, 1, NULL, wide));
     assert_int_equal(weir_tensor_int64s(wide)[1], 2);
-    assert_fails(weir_mnist_get(mnist, WEIR_MNIST_VALIDATION, 2, images, NULL), WEIR_OUT_OF_RANGE, "Items 2 to 4 of 3");
+    assert_fails(weir_mnist_get(mnist, WEIR_MNIST_VALIDATION, 2, images, NULL), WEIR_OUT_OF_RANGE,
+                 "2 items from number 2 on, but part 1 has 3");
+    WEIR_AUTO(weir_tensor) *endless = NULL; /* rows times pixels is 0 in 64 bits, as are its elements */
+    assert_int_equal(weir_tensor_new(WEIR_FLOAT, WEIR_SHAPE(INT64_C(1) << 62, 0), &endless).code, WEIR_OK);
+    assert_fails(weir_mnist_next_batch(mnist, endless, NULL), WEIR_INVALID_ARGUMENT, "elements a row");
     assert_fails(weir_mnist_get(mnist, WEIR_MNIST_TRAIN, 0, wrong, NULL), WEIR_INVALID_ARGUMENT,
                  "Images need a float or uint8");
     assert_fails(weir_mnist_get(mnist, WEIR_MNIST_TRAIN, 0, NULL, wrong), WEIR_INVALID_ARGUMENT,

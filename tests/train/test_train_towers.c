@@ -141,7 +141,7 @@ static void test_parts_of_a_batch(void **state)
     assert_near("part", weir_tensor_floats(c), (const double[]){4, 5, 6, 7}, 4, 0, 0);
 }
 
-/* A variable that one tower does not use has the mean of the others' gradients. */
+/* A tower that does not use a variable counts as 0 in the mean of its gradients. */
 static void test_missing_gradients(void **state)
 {
     WEIR_AUTO(weir_graph) *g = weir_graph_new();
@@ -157,8 +157,15 @@ static void test_missing_gradients(void **state)
     WEIR_AUTO(weir_session) *session = start(g);
     WEIR_AUTO(weir_tensor) *of_v = fetch(session, weir_gradient_set_value(mean, 0).values);
     assert_near("mean", weir_tensor_floats(of_v), (const double[]){5.5, 5.5}, 2, 1e-6, 0);
+    WEIR_AUTO(weir_tensor) *of_w = fetch(session, weir_gradient_set_value(mean, 1).values);
+    assert_near("mean", weir_tensor_floats(of_w), (const double[]){4, 4}, 2, 1e-6, 0);
     sets[1] = NULL; /* of something that failed */
     assert_null(weir_average_gradients(s, sets, 2));
+    assert_true(weir_ok(weir_graph_error(g)));
+    assert_null(weir_average_gradients(s, sets, 0));
+    weir_status status = weir_graph_error(g);
+    assert_int_equal(status.code, WEIR_INVALID_ARGUMENT);
+    assert_non_null(strstr(weir_status_text(status), "gradients of 0 towers"));
 }
 
 /* Moving statistics of batch norm: once per step, from the first tower, in both modes. */

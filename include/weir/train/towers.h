@@ -26,7 +26,8 @@ typedef struct weir_average_options {
                                    even a NaN. */
 } weir_average_options;
 
-/* The mean of the gradients of each variable. Towers without a gradient for it are left out. */
+/* The mean of the gradients of each variable. A tower without a gradient for it counts as 0, as
+ * its part of the batch would on one device. No towers: the graph keeps INVALID_ARGUMENT. */
 WEIR_API weir_gradient_set *(weir_average_gradients)(weir_scope s, weir_gradient_set *const *towers, int count,
                                                      const weir_average_options *options);
 

@@ -16,17 +16,25 @@
 
 #define LINE 64
 
+int64_t weir_window_reach(int64_t window, int64_t dilation)
+{
+    int64_t reach;
+    bool is_too_large =
+        __builtin_mul_overflow(window - 1, dilation, &reach) || __builtin_add_overflow(reach, 1, &reach);
+    return is_too_large ? INT64_MAX : reach;
+}
+
 int64_t weir_window_same(int64_t in, int64_t window, int64_t stride, int64_t dilation, int64_t *pad_before)
 {
-    const int64_t out = (in + stride - 1) / stride;
-    const int64_t pad = (out - 1) * stride + (window - 1) * dilation + 1 - in;
+    const int64_t out = in / stride + (in % stride != 0);
+    const int64_t pad = ((out - 1) * stride - in) + weir_window_reach(window, dilation);
     *pad_before = pad > 0 ? pad / 2 : 0;
     return out;
 }
 
 int64_t weir_window_valid(int64_t in, int64_t window, int64_t stride, int64_t dilation)
 {
-    const int64_t reach = (window - 1) * dilation + 1;
+    const int64_t reach = weir_window_reach(window, dilation);
     return in < reach ? 0 : (in - reach) / stride + 1;
 }
 

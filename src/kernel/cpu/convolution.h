@@ -70,6 +70,9 @@ typedef struct weir_convolution_plan {
 int64_t weir_window_same(int64_t in, int64_t window, int64_t stride, int64_t dilation, int64_t *pad_before);
 int64_t weir_window_valid(int64_t in, int64_t window, int64_t stride, int64_t dilation);
 
+/* What a window covers, gaps included; INT64_MAX where no number says it. */
+int64_t weir_window_reach(int64_t window, int64_t dilation);
+
 /* Chooses loops and blocks. Sizes must not be negative. Any thread. */
 void weir_convolution_prepare(const weir_cpu_kernels *kernels, const weir_convolution_options *options,
                               weir_convolution_plan *plan);
