@@ -41,6 +41,7 @@ sanitize:
 
 install: all
 	cmake --install $(BUILD) --prefix "$(PREFIX)"
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ] && command -v ldconfig > /dev/null; then ldconfig; fi
 
 format:
 	@scripts/format

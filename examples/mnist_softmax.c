@@ -19,7 +19,7 @@ static const weir_flag table[] = {
     WEIR_FLAG_HEADING("Learns handwritten digits with one layer."),
     WEIR_FLAG_INTEGER_IN("train_steps", &flags.train_steps, 0, INT64_MAX, "updates"),
     WEIR_FLAG_INTEGER_IN("batch_size", &flags.batch_size, 1, 55000, "images in each"),
-    WEIR_FLAG_FLOAT("learning_rate", &flags.learning_rate, "of gradient descent"),
+    WEIR_FLAG_FLOAT_IN("learning_rate", &flags.learning_rate, 0, 1000, "of gradient descent"),
     WEIR_PROGRAM_FLAGS(&flags.program),
     WEIR_FLAGS_END,
 };

@@ -34,7 +34,7 @@ static const weir_flag table[] = {
     WEIR_FLAG_STRING("devices", &flags.devices, "of the towers, separated by commas"),
     WEIR_FLAG_INTEGER_IN("max_epoch", &flags.max_epoch, 0, 1000000, "times that all training images are seen"),
     WEIR_FLAG_INTEGER_IN("batch_size", &flags.batch_size, 1, 55000, "images for each tower and step"),
-    WEIR_FLAG_FLOAT("learning_rate", &flags.learning_rate, "of Adam"),
+    WEIR_FLAG_FLOAT_IN("learning_rate", &flags.learning_rate, 0, 1000, "of Adam"),
     WEIR_FLAG_STRING("model_dir", &flags.model_dir, "folder of the checkpoints"),
     WEIR_FLAG_BOOLEAN("restore", &flags.restore, "go on from the newest checkpoint there"),
     WEIR_PROGRAM_FLAGS(&flags.program),

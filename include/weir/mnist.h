@@ -23,8 +23,8 @@ typedef struct weir_mnist_options {
 } weir_mnist_options;
 
 /* Reads train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-images-idx3-ubyte.gz, t10k-labels-idx1-ubyte.gz (or
- * the same without .gz) from a folder. folder NULL: WEIR_DATA_DIR, ./MNIST_data, the folders where `weir data` and
- * Debian put such files. NOT_FOUND names what was looked for. options may be NULL. Returns owned. */
+ * the same without .gz) from a folder. folder NULL: WEIR_DATA_DIR or its folder mnist, and nothing else; where that is
+ * not set, ./MNIST_data and the folders where `weir data` and Debian put such files. NOT_FOUND names what was looked for. options may be NULL. Returns owned. */
 WEIR_API WEIR_WARN_UNUSED weir_status(weir_mnist_open)(const char *folder, const weir_mnist_options *options,
                                                        weir_mnist **out);
 WEIR_API void weir_mnist_free(weir_mnist *mnist); /* accepts NULL */

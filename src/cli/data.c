@@ -152,6 +152,8 @@ weir_status command_data(int argc, char **argv)
     WEIR_TRY(weir_flags_parse(table, &argc, argv, stdout, &help_asked));
     if (help_asked)
         return WEIR_STATUS_OK;
+    if (argc > 2)
+        return weir_fail(WEIR_INVALID_ARGUMENT, "'%s' is one word too many", argv[2]);
     if (argc != 2 || strcmp(argv[1], "mnist") != 0)
         return weir_fail(WEIR_INVALID_ARGUMENT, "%s%s%s: 'weir data mnist' is what there is",
                          argc > 1 ? "'" : "no data set is named", argc > 1 ? argv[1] : "",

@@ -20,7 +20,7 @@ typedef struct reservation {
     int device;
 } reservation;
 
-static weir_status reserve_host(weir_scratch *scratch, size_t size)
+static void reserve_host(weir_scratch *scratch, size_t size)
 {
     size_t sizes[] = {HOST_RESERVE, SMALL_RESERVE, (size + 4095) / 4096 * 4096};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -30,9 +30,8 @@ static weir_status reserve_host(weir_scratch *scratch, size_t size)
         if (memory == MAP_FAILED)
             continue;
         *scratch = (weir_scratch){memory, 0, sizes[i]};
-        return WEIR_STATUS_OK;
+        return;
     }
-    return weir_fail_memory(size);
 }
 
 static weir_status reserve_device(weir_run_state *run, int device, size_t size)
@@ -60,9 +59,12 @@ static weir_status reserve(void *context, size_t size, char **memory)
                              r->run->plan->devices->items[r->device]->name, (long long)limit);
         }
         if (scratch->reserved == 0)
-            WEIR_TRY(reserve_host(scratch, size));
-        if (size > scratch->reserved)
-            return weir_fail_memory(size);
+            reserve_host(scratch, size);
+        if (size > scratch->reserved) {
+            return weir_fail(WEIR_RESOURCE_EXHAUSTED,
+                             "OOM: the step needs %zu bytes for its temporaries on %s, which this process cannot get",
+                             size, r->run->plan->devices->items[r->device]->name);
+        }
         scratch->size = size;
     } else if (size > scratch->size) {
         WEIR_TRY(reserve_device(r->run, r->device, size));

@@ -76,18 +76,24 @@ static weir_status choose_folder(const char *given, char *folder, size_t size)
         snprintf(folder, size, "%s", given);
         return WEIR_STATUS_OK;
     }
-    bool found = try_folder(variable, "", folder, size) || try_folder(variable, "/mnist", folder, size) ||
-                 try_folder("MNIST_data", "", folder, size) || try_folder("../shared/data/mnist", "", folder, size) ||
+    if (variable != NULL && variable[0] != '\0') { /* asked for: nothing else will do */
+        if (try_folder(variable, "", folder, size) || try_folder(variable, "/mnist", folder, size))
+            return WEIR_STATUS_OK;
+        return weir_fail(WEIR_NOT_FOUND, "WEIR_DATA_DIR=%s: neither this folder nor its mnist has %s.gz", variable,
+                         file_names[0]);
+    }
+    bool found = try_folder("MNIST_data", "", folder, size) || try_folder("../shared/data/mnist", "", folder, size) ||
                  try_folder(getenv("XDG_CACHE_HOME"), "/weir/mnist", folder, size) ||
                  try_folder(getenv("HOME"), "/.cache/weir/mnist", folder, size) ||
                  try_folder("/usr/share/datasets/fashion-mnist", "", folder, size) ||
                  try_folder("/usr/share/dataset-fashion-mnist", "", folder, size);
     if (found)
         return WEIR_STATUS_OK;
-    return weir_fail(WEIR_NOT_FOUND,
-                     "No folder with %s.gz found: looked in WEIR_DATA_DIR (%s), ./MNIST_data, ../shared/data/mnist, "
-                     "~/.cache/weir/mnist and Debian's dataset-fashion-mnist; `weir data mnist` fetches the files",
-                     file_names[0], variable != NULL ? variable : "not set");
+    return weir_fail(
+        WEIR_NOT_FOUND,
+        "No folder with %s.gz found: looked in ./MNIST_data, ../shared/data/mnist, ~/.cache/weir/mnist and "
+        "Debian's dataset-fashion-mnist; `weir data mnist` fetches the files, WEIR_DATA_DIR names a folder",
+        file_names[0]);
 }
 
 /* ---- Reading ---- */

@@ -121,6 +121,14 @@ output=$("$examples/mnist_cnn" --data_dir "$work/nowhere" 2>&1)
 [ $? -eq 1 ] && has "$output" 'has no file train-images-idx3-ubyte.gz'
 report "no data" "$output"
 
+output=$(WEIR_DATA_DIR=$work/nowhere "$examples/mnist_softmax" 2>&1)
+[ $? -eq 1 ] && has "$output" "WEIR_DATA_DIR=$work/nowhere: neither"
+report "a wrong WEIR_DATA_DIR is not passed over" "$output"
+
+output=$("$examples/mnist_cnn" --data_dir "$data" --learning_rate=nan 2>&1)
+[ $? -eq 2 ] && has "$output" '--learning_rate=nan: must be from 0 to 1000'
+report "no learning rate" "$output"
+
 # A signal ends a program within 2 s, with a last line.
 for signal in INT TERM; do
     "${cnn[@]}" --max_epoch=1000000 > "$work/out-$signal" 2>/dev/null &

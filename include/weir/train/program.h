@@ -28,7 +28,7 @@ typedef struct weir_program {
         WEIR_FLAG_STRING("data_dir", &(program)->data_dir, "folder of the data"),                                      \
         WEIR_FLAG_INTEGER("seed", &(program)->seed, "of all random numbers; 0: other ones each time"),                 \
         WEIR_FLAG_STRING("device", &(program)->device, "such as /cpu:0 or /gpu:0"),                                    \
-        WEIR_FLAG_INTEGER_IN("threads", &(program)->threads, 0, 4096, "of each CPU device; 0: the cores there are"),   \
+        WEIR_FLAG_INTEGER_IN("threads", &(program)->threads, 0, 1024, "of each CPU device; 0: the cores there are"),   \
         WEIR_FLAG_BOOLEAN("log_device_placement", &(program)->log_device_placement, "print where each node goes"),     \
         WEIR_FLAG_STRING("trace", &(program)->trace, "write a trace of one step into this file"),          \
         WEIR_FLAG_STRING("graph_def", &(program)->graph_def, "write the graph into this file, as a GraphDef")
